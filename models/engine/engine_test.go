@@ -1,0 +1,357 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"plumbline/models"
+)
+
+// letters is a tokenizer that makes a token of every byte; the first id is the
+// first byte of the hypothesis, by which a test knows the pair.
+type letters struct{}
+
+func (letters) EncodePair(premise, hypothesis string) (ids, types []uint32) {
+	for _, b := range []byte(hypothesis + premise) {
+		ids = append(ids, uint32(b))
+	}
+	return ids, make([]uint32, len(ids))
+}
+
+var threeClasses = models.Manifest{
+	Classes:   []string{models.ClassContradiction, models.ClassEntailment, models.ClassNeutral},
+	MaxTokens: 16,
+}
+
+// fakeRunner is a model made of one function of the pair's ids.
+type fakeRunner func(ctx context.Context, ids []uint32) ([]float32, error)
+
+func (f fakeRunner) Run(ctx context.Context, ids, _ []uint32) ([]float32, error) { return f(ctx, ids) }
+func (fakeRunner) Close() error                                                  { return nil }
+
+// startFake starts an engine with the given number of equal fake workers and
+// closes it when the test ends.
+func startFake(t *testing.T, workers, maxCalls int, run fakeRunner) *Engine {
+	t.Helper()
+	e := start(threeClasses, letters{}, slices.Repeat([]runner{run}, workers), maxCalls, func() error { return nil })
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Errorf("Close: %v", err)
+		}
+	})
+	return e
+}
+
+// byID answers with contradiction, entailment and neutral logits (0, id, 0).
+func byID(_ context.Context, ids []uint32) ([]float32, error) {
+	return []float32{0, float32(ids[0]), 0}, nil
+}
+
+func hypotheses(texts ...string) []Pair {
+	pairs := make([]Pair, len(texts))
+	for i, text := range texts {
+		pairs[i].Hypothesis = text
+	}
+	return pairs
+}
+
+func TestScoreKeepsOrderAndReadsClassesByName(t *testing.T) {
+	e := startFake(t, 3, 0, byID)
+	texts := strings.Split("\x01,\x02,\x03,\x04,\x05,\x06,\x07,\x08,\x09", ",")
+	results, usage, err := e.Score(t.Context(), hypotheses(texts...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, r := range results {
+		x := math.Exp(float64(texts[i][0]))
+		want := Result{Entailment: x / (x + 2), Neutral: 1 / (x + 2), Contradiction: 1 / (x + 2)}
+		if r.Err != nil || math.Abs(r.Entailment-want.Entailment) > 1e-12 ||
+			math.Abs(r.Neutral-want.Neutral) > 1e-12 || math.Abs(r.Contradiction-want.Contradiction) > 1e-12 {
+			t.Errorf("result %d = %+v, want %+v", i, r, want)
+		}
+	}
+	if usage.Pairs != len(texts) || usage.Tokens != len(texts) {
+		t.Errorf("usage = %+v, want %d pairs of one token", usage, len(texts))
+	}
+}
+
+func TestScoreOfNothingIsNothing(t *testing.T) {
+	results, usage, err := startFake(t, 1, 0, byID).Score(t.Context(), nil)
+	if err != nil || len(results) != 0 || usage != (Usage{}) {
+		t.Errorf("= %v, %+v, %v", results, usage, err)
+	}
+}
+
+func TestAPairThatFailsFailsAlone(t *testing.T) {
+	broken := errors.New("broken")
+	e := startFake(t, 2, 0, func(_ context.Context, ids []uint32) ([]float32, error) {
+		switch ids[0] {
+		case 'n':
+			return []float32{0, float32(math.NaN()), 0}, nil
+		case 'i':
+			return []float32{0, float32(math.Inf(1)), 0}, nil
+		case 'b':
+			return nil, broken
+		default:
+			return []float32{0, 0, 0}, nil
+		}
+	})
+	results, usage, err := e.Score(t.Context(), hypotheses("n", "i", "b", strings.Repeat("x", 17), strings.Repeat("x", 16)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []error{ErrNotFinite, ErrNotFinite, broken} {
+		if !errors.Is(results[i].Err, want) {
+			t.Errorf("result %d: error = %v, want %v", i, results[i].Err, want)
+		}
+	}
+	var tooLong *TooLongError
+	if !errors.As(results[3].Err, &tooLong) || *tooLong != (TooLongError{Tokens: 17, Max: 16}) {
+		t.Errorf("17 tokens: error = %v, want TooLongError", results[3].Err)
+	}
+	if results[4].Err != nil || math.Abs(results[4].Entailment-1.0/3) > 1e-15 {
+		t.Errorf("16 tokens: %+v, want thirds", results[4])
+	}
+	if usage.Pairs != 4 || usage.Tokens != 19 {
+		t.Errorf("usage = %+v, want 4 pairs and 19 tokens: the long pair never reached the model", usage)
+	}
+}
+
+// TestCallsTakeTurns has one worker, a long call that has filled its slots and
+// a short one that comes later: the short one's pair is next but one.
+func TestCallsTakeTurns(t *testing.T) {
+	step := make(chan struct{})
+	var mu sync.Mutex
+	var order []byte
+	e := startFake(t, 1, 0, func(_ context.Context, ids []uint32) ([]float32, error) {
+		<-step
+		mu.Lock()
+		defer mu.Unlock()
+		order = append(order, byte(ids[0]))
+		return []float32{0, 0, 0}, nil
+	})
+	var calls sync.WaitGroup
+	score := func(text string) {
+		calls.Go(func() {
+			if _, _, err := e.Score(t.Context(), hypotheses(strings.Split(text, "")...)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	score(strings.Repeat("l", 40))
+	waitFor(t, "the long call to fill its slots", func() bool { return waitingJobs(e) == slotsPerWorker-1 })
+	score("s")
+	waitFor(t, "the short call to queue", func() bool { return waitingJobs(e) == slotsPerWorker })
+	close(step)
+	calls.Wait()
+	// One pair was running and at most one was before it in the line.
+	if at := slices.Index(order, 's'); at > 2 {
+		t.Errorf("the short call's pair ran as number %d of %d", at+1, len(order))
+	}
+}
+
+func waitingJobs(e *Engine) int {
+	e.queue.mu.Lock()
+	defer e.queue.mu.Unlock()
+	var n int
+	for _, c := range e.queue.line {
+		n += len(c.jobs)
+	}
+	return n
+}
+
+func waitFor(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); !condition(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain for %s", what)
+		}
+	}
+}
+
+func TestCancelledPairsNeverReachTheModel(t *testing.T) {
+	release := make(chan struct{})
+	var mu sync.Mutex
+	seen := map[byte]int{}
+	e := startFake(t, 2, 0, func(_ context.Context, ids []uint32) ([]float32, error) {
+		mu.Lock()
+		seen[byte(ids[0])]++
+		mu.Unlock()
+		if ids[0] == 'h' {
+			<-release
+		}
+		return []float32{0, 0, 0}, nil
+	})
+	holders := make(chan error, 1)
+	go func() {
+		_, _, err := e.Score(t.Context(), hypotheses("h", "h"))
+		holders <- err
+	}()
+	waitFor(t, "both workers to be held", func() bool { mu.Lock(); defer mu.Unlock(); return seen['h'] == 2 })
+
+	ctx, cancel := context.WithCancel(t.Context())
+	cancelled := make(chan error, 10)
+	for range cap(cancelled) {
+		go func() {
+			_, _, err := e.Score(ctx, hypotheses(strings.Split(strings.Repeat("c", 100), "")...))
+			cancelled <- err
+		}()
+	}
+	waitFor(t, "the calls to queue", func() bool { return waitingJobs(e) == cap(cancelled)*2*slotsPerWorker })
+	cancel()
+	for range cap(cancelled) {
+		if err := <-cancelled; !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled call: %v", err)
+		}
+	}
+	close(release)
+	if err := <-holders; err != nil {
+		t.Error(err)
+	}
+	if _, _, err := e.Score(t.Context(), hypotheses("z")); err != nil {
+		t.Errorf("the next call: %v", err)
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if seen['c'] != 0 {
+		t.Errorf("%d of 1,000 cancelled pairs reached the model", seen['c'])
+	}
+}
+
+func TestARunningPairIsStopped(t *testing.T) {
+	running := make(chan struct{})
+	e := startFake(t, 1, 0, func(ctx context.Context, _ []uint32) ([]float32, error) {
+		close(running)
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	ctx, cancel := context.WithCancelCause(t.Context())
+	done := make(chan error)
+	go func() {
+		_, _, err := e.Score(ctx, hypotheses("x"))
+		done <- err
+	}()
+	<-running
+	cancel(errors.New("the caller has gone"))
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v, want context.Canceled", err)
+	}
+}
+
+func TestCallsBeyondTheBoundAreRefused(t *testing.T) {
+	release := make(chan struct{})
+	e := startFake(t, 1, 2, func(context.Context, []uint32) ([]float32, error) {
+		<-release
+		return []float32{0, 0, 0}, nil
+	})
+	var inside sync.WaitGroup
+	for range 2 {
+		inside.Go(func() {
+			if _, _, err := e.Score(t.Context(), hypotheses("x")); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	waitFor(t, "two calls inside", func() bool { e.queue.mu.Lock(); defer e.queue.mu.Unlock(); return e.queue.calls == 2 })
+	if _, _, err := e.Score(t.Context(), hypotheses("x")); !errors.Is(err, ErrBusy) {
+		t.Errorf("third call: %v, want ErrBusy", err)
+	}
+	if err := e.Probe(t.Context()); err != nil {
+		t.Errorf("probe of a full engine: %v", err)
+	}
+	close(release)
+	inside.Wait()
+	if _, _, err := e.Score(t.Context(), hypotheses("x")); err != nil {
+		t.Errorf("after the others left: %v", err)
+	}
+}
+
+func TestCloseDrainsAndRefuses(t *testing.T) {
+	running, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	e := startFake(t, 2, 0, func(context.Context, []uint32) ([]float32, error) {
+		once.Do(func() { close(running) })
+		<-release
+		return []float32{0, 0, 0}, nil
+	})
+	inside := make(chan error, 1)
+	go func() {
+		results, _, err := e.Score(t.Context(), hypotheses(strings.Split(strings.Repeat("x", 50), "")...))
+		for _, r := range results {
+			err = errors.Join(err, r.Err)
+		}
+		inside <- err
+	}()
+	<-running
+	closed := make(chan error, 1)
+	go func() { closed <- e.Close() }()
+	waitFor(t, "the engine to close its door", func() bool { e.queue.mu.Lock(); defer e.queue.mu.Unlock(); return e.queue.closed })
+	if _, _, err := e.Score(t.Context(), hypotheses("x")); !errors.Is(err, ErrClosed) {
+		t.Errorf("call to a closing engine: %v, want ErrClosed", err)
+	}
+	if err := e.Probe(t.Context()); !errors.Is(err, ErrClosed) {
+		t.Errorf("probe of a closing engine: %v, want ErrClosed", err)
+	}
+	select {
+	case err := <-closed:
+		t.Fatalf("Close returned (%v) with a call inside", err)
+	default:
+	}
+	close(release)
+	if err := <-inside; err != nil {
+		t.Errorf("the call inside: %v", err)
+	}
+	if err := <-closed; err != nil {
+		t.Errorf("Close: %v", err)
+	}
+}
+
+func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
+	e := startFake(t, 4, 0, byID)
+	var callers sync.WaitGroup
+	for id := range byte(64) {
+		callers.Go(func() {
+			want := math.Exp(float64(id)) / (math.Exp(float64(id)) + 2)
+			for range 20 {
+				results, _, err := e.Score(t.Context(), hypotheses(string(rune(id)), string(rune(id)), string(rune(id))))
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for _, r := range results {
+					if r.Err != nil || math.Abs(r.Entailment-want) > 1e-12 {
+						t.Errorf("caller %d got %+v, want entailment %v", id, r, want)
+					}
+				}
+			}
+		})
+	}
+	callers.Wait()
+}
+
+func TestProbeReportsABrokenModel(t *testing.T) {
+	e := startFake(t, 1, 0, func(context.Context, []uint32) ([]float32, error) {
+		return []float32{0, float32(math.NaN()), 0}, nil
+	})
+	e.manifest.MaxTokens = 100
+	if err := e.Probe(t.Context()); !errors.Is(err, ErrNotFinite) {
+		t.Errorf("probe = %v, want ErrNotFinite", err)
+	}
+}
+
+func TestSoftmaxOfExtremeLogits(t *testing.T) {
+	p, err := softmax([]float32{math.MaxFloat32, -math.MaxFloat32, 0})
+	if err != nil || p[0] != 1 || p[1] != 0 || p[2] != 0 {
+		t.Errorf("= %v, %v", p, err)
+	}
+	p, err = softmax([]float32{1000, 1000, 1000})
+	if err != nil || math.Abs(p[0]+p[1]+p[2]-1) > 1e-15 {
+		t.Errorf("= %v, %v", p, err)
+	}
+}
