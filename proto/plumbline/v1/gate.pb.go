@@ -121,6 +121,8 @@ const (
 	InputType_INPUT_TYPE_DISTRIBUTION InputType = 4
 	// Yes or no.
 	InputType_INPUT_TYPE_BOOL InputType = 5
+	// A list of texts, such as the tokens of a draft.
+	InputType_INPUT_TYPE_TEXTS InputType = 6
 )
 
 // Enum value maps for InputType.
@@ -132,6 +134,7 @@ var (
 		3: "INPUT_TYPE_TEXT",
 		4: "INPUT_TYPE_DISTRIBUTION",
 		5: "INPUT_TYPE_BOOL",
+		6: "INPUT_TYPE_TEXTS",
 	}
 	InputType_value = map[string]int32{
 		"INPUT_TYPE_UNSPECIFIED":  0,
@@ -140,6 +143,7 @@ var (
 		"INPUT_TYPE_TEXT":         3,
 		"INPUT_TYPE_DISTRIBUTION": 4,
 		"INPUT_TYPE_BOOL":         5,
+		"INPUT_TYPE_TEXTS":        6,
 	}
 )
 
@@ -1388,8 +1392,8 @@ type DecideRequest_Telemetry struct {
 }
 
 type DecideRequest_Inputs struct {
-	// Inputs by name: numbers, texts, lists of numbers, or objects of
-	// probabilities by label. null is a missing input.
+	// Inputs by name: numbers, texts, bools, lists of numbers or of texts, or
+	// objects of probabilities by label. null is a missing input.
 	Inputs *structpb.Struct `protobuf:"bytes,4,opt,name=inputs,proto3,oneof"`
 }
 
@@ -1596,7 +1600,11 @@ type DecideResponse struct {
 	Shadow []*ShadowDecision `protobuf:"bytes,10,rep,name=shadow,proto3" json:"shadow,omitempty"`
 	// For a text rule: what the rule read from it, such as the query after a
 	// marker.
-	Query         string `protobuf:"bytes,11,opt,name=query,proto3" json:"query,omitempty"`
+	Query string `protobuf:"bytes,11,opt,name=query,proto3" json:"query,omitempty"`
+	// The policy that gave the action: the one asked for, or the first of its
+	// fallbacks whose inputs were there. policy_digest, calibrated and trace are
+	// this policy's.
+	DecidedBy     string `protobuf:"bytes,12,opt,name=decided_by,json=decidedBy,proto3" json:"decided_by,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1704,6 +1712,13 @@ func (x *DecideResponse) GetShadow() []*ShadowDecision {
 func (x *DecideResponse) GetQuery() string {
 	if x != nil {
 		return x.Query
+	}
+	return ""
+}
+
+func (x *DecideResponse) GetDecidedBy() string {
+	if x != nil {
+		return x.DecidedBy
 	}
 	return ""
 }
@@ -2457,7 +2472,7 @@ const file_plumbline_v1_gate_proto_rawDesc = "" +
 	"\x06agrees\x18\x03 \x01(\bR\x06agrees\x12#\n" +
 	"\rpolicy_digest\x18\x04 \x01(\tR\fpolicyDigest\x12\x18\n" +
 	"\amissing\x18\x05 \x03(\tR\amissing\x12-\n" +
-	"\x05error\x18\x06 \x01(\v2\x17.plumbline.v1.ItemErrorR\x05error\"\x89\x03\n" +
+	"\x05error\x18\x06 \x01(\v2\x17.plumbline.v1.ItemErrorR\x05error\"\xa8\x03\n" +
 	"\x0eDecideResponse\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x16\n" +
 	"\x06policy\x18\x02 \x01(\tR\x06policy\x12,\n" +
@@ -2472,7 +2487,9 @@ const file_plumbline_v1_gate_proto_rawDesc = "" +
 	"\bwarnings\x18\t \x03(\tR\bwarnings\x124\n" +
 	"\x06shadow\x18\n" +
 	" \x03(\v2\x1c.plumbline.v1.ShadowDecisionR\x06shadow\x12\x14\n" +
-	"\x05query\x18\v \x01(\tR\x05query\"_\n" +
+	"\x05query\x18\v \x01(\tR\x05query\x12\x1d\n" +
+	"\n" +
+	"decided_by\x18\f \x01(\tR\tdecidedBy\"_\n" +
 	"\x12BatchDecideRequest\x12I\n" +
 	"\brequests\x18\x01 \x03(\v2\x1b.plumbline.v1.DecideRequestB\x10\xbaH\r\x92\x01\n" +
 	"\b\x01\x10\x90N\"\x03\xd8\x01\x03R\brequests\"\x86\x01\n" +
@@ -2527,14 +2544,15 @@ const file_plumbline_v1_gate_proto_rawDesc = "" +
 	"\x0eACTION_ABSTAIN\x10\x06\x12\x17\n" +
 	"\x13ACTION_NO_RETRIEVAL\x10\a\x12\x16\n" +
 	"\x12ACTION_SINGLE_STEP\x10\b\x12\x15\n" +
-	"\x11ACTION_MULTI_STEP\x10\t*\x9d\x01\n" +
+	"\x11ACTION_MULTI_STEP\x10\t*\xb3\x01\n" +
 	"\tInputType\x12\x1a\n" +
 	"\x16INPUT_TYPE_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11INPUT_TYPE_NUMBER\x10\x01\x12\x16\n" +
 	"\x12INPUT_TYPE_NUMBERS\x10\x02\x12\x13\n" +
 	"\x0fINPUT_TYPE_TEXT\x10\x03\x12\x1b\n" +
 	"\x17INPUT_TYPE_DISTRIBUTION\x10\x04\x12\x13\n" +
-	"\x0fINPUT_TYPE_BOOL\x10\x05*\x94\x01\n" +
+	"\x0fINPUT_TYPE_BOOL\x10\x05\x12\x14\n" +
+	"\x10INPUT_TYPE_TEXTS\x10\x06*\x94\x01\n" +
 	"\n" +
 	"Comparison\x12\x1a\n" +
 	"\x16COMPARISON_UNSPECIFIED\x10\x00\x12\x13\n" +
