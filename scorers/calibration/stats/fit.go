@@ -104,16 +104,18 @@ func logisticDerivatives(rows [][]float64, targets, beta []float64, penalty floa
 	return gradient, hessian
 }
 
-// lineSearch halves the Newton step until the objective does not rise.
+// lineSearch halves the Newton step until the objective does not rise by more
+// than its rounding error: near the optimum a full step changes less than that.
 func lineSearch(rows [][]float64, targets, beta, step []float64, penalty float64) float64 {
 	start := logisticObjective(rows, targets, beta, penalty)
+	bound := start + 1e-12*(1+math.Abs(start))
 	trial := make([]float64, len(beta))
 	scale := 1.0
 	for range 40 {
 		for j := range beta {
 			trial[j] = beta[j] - scale*step[j]
 		}
-		if logisticObjective(rows, targets, trial, penalty) <= start {
+		if logisticObjective(rows, targets, trial, penalty) <= bound {
 			return scale
 		}
 		scale /= 2
