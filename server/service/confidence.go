@@ -1,0 +1,48 @@
+package service
+
+import (
+	"context"
+
+	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/server/fault"
+)
+
+// ScoreConfidence computes every confidence score that the inputs allow.
+func (s *Service) ScoreConfidence(_ context.Context, req *plumblinev1.ScoreConfidenceRequest) (*plumblinev1.ScoreConfidenceResponse, error) {
+	if err := s.validate(req); err != nil {
+		return nil, err
+	}
+	if _, err := s.verifier(req.GetVerifier()); err != nil {
+		return nil, err
+	}
+	return nil, fault.New(fault.NotImplemented, "confidence scores are not wired yet")
+}
+
+// BatchScoreConfidence scores many answers.
+func (s *Service) BatchScoreConfidence(ctx context.Context, req *plumblinev1.BatchScoreConfidenceRequest) (*plumblinev1.BatchScoreConfidenceResponse, error) {
+	if err := s.validate(req); err != nil {
+		return nil, err
+	}
+	results, err := batch(ctx, req.GetRequests(), func(item *plumblinev1.ScoreConfidenceRequest) *plumblinev1.ScoreConfidenceResult {
+		return s.confidenceResult(ctx, item)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &plumblinev1.BatchScoreConfidenceResponse{Results: results}, nil
+}
+
+// StreamScoreConfidence scores answers as they arrive, in their order.
+func (s *Service) StreamScoreConfidence(ctx context.Context, stream Stream[plumblinev1.StreamScoreConfidenceRequest, plumblinev1.StreamScoreConfidenceResponse]) error {
+	return each(stream, func(req *plumblinev1.StreamScoreConfidenceRequest) *plumblinev1.StreamScoreConfidenceResponse {
+		return &plumblinev1.StreamScoreConfidenceResponse{Result: s.confidenceResult(ctx, req.GetRequest())}
+	})
+}
+
+func (s *Service) confidenceResult(ctx context.Context, req *plumblinev1.ScoreConfidenceRequest) *plumblinev1.ScoreConfidenceResult {
+	response, err := alone(ctx, req, s.ScoreConfidence)
+	if err != nil {
+		return &plumblinev1.ScoreConfidenceResult{Outcome: &plumblinev1.ScoreConfidenceResult_Error{Error: s.item(ctx, err)}}
+	}
+	return &plumblinev1.ScoreConfidenceResult{Outcome: &plumblinev1.ScoreConfidenceResult_Response{Response: response}}
+}

@@ -1,0 +1,92 @@
+package service
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+
+	plumblinev1 "plumbline/proto/plumbline/v1"
+)
+
+// GetInfo returns versions, verifiers, limits, rpcs and the metadata of every
+// score.
+func (s *Service) GetInfo(ctx context.Context, _ *plumblinev1.GetInfoRequest) (*plumblinev1.GetInfoResponse, error) {
+	return &plumblinev1.GetInfoResponse{
+		Version:   s.deps.Version,
+		Commit:    s.deps.Commit,
+		Verifiers: s.verifiers(ctx),
+		Scores:    scoreInfos(),
+		Limits:    s.deps.Limits,
+		Rpcs:      rpcs(),
+	}, nil
+}
+
+func (s *Service) verifiers(ctx context.Context) []*plumblinev1.VerifierInfo {
+	if s.deps.Verifier == nil {
+		return nil
+	}
+	info := &plumblinev1.VerifierInfo{Name: EmbeddedVerifier, Default: true, Ready: s.verifierReady()}
+	if description, err := s.deps.Verifier.Describe(ctx); err == nil {
+		info.Description = describeMessage(description)
+	}
+	return []*plumblinev1.VerifierInfo{info}
+}
+
+func (s *Service) verifierReady() bool {
+	return s.deps.VerifierReady == nil || s.deps.VerifierReady() == nil
+}
+
+// Services are the descriptors of plumbline.v1's services, by name.
+func Services() []protoreflect.ServiceDescriptor {
+	var services []protoreflect.ServiceDescriptor
+	pkg := plumblinev1.File_plumbline_v1_common_proto.Package()
+	protoregistry.GlobalFiles.RangeFilesByPackage(pkg, func(file protoreflect.FileDescriptor) bool {
+		for i := range file.Services().Len() {
+			services = append(services, file.Services().Get(i))
+		}
+		return true
+	})
+	slices.SortFunc(services, func(a, b protoreflect.ServiceDescriptor) int {
+		return strings.Compare(string(a.FullName()), string(b.FullName()))
+	})
+	return services
+}
+
+// Procedure is the path of a method, such as
+// "/plumbline.v1.GateService/Decide".
+func Procedure(method protoreflect.MethodDescriptor) string {
+	return "/" + string(method.Parent().FullName()) + "/" + string(method.Name())
+}
+
+func rpcs() []*plumblinev1.RpcInfo {
+	var infos []*plumblinev1.RpcInfo
+	for _, service := range Services() {
+		for i := range service.Methods().Len() {
+			procedure := Procedure(service.Methods().Get(i))
+			reason := notImplemented(procedure)
+			infos = append(infos, &plumblinev1.RpcInfo{Procedure: procedure, Implemented: reason == "", Reason: reason})
+		}
+	}
+	return infos
+}
+
+// notImplemented is why an rpc is declared but does not answer; empty for one
+// that does.
+func notImplemented(procedure string) string {
+	switch procedure {
+	case plumblinev1.CalibrationService_Fit_FullMethodName,
+		plumblinev1.CalibrationService_Evaluate_FullMethodName,
+		plumblinev1.CalibrationService_Replay_FullMethodName:
+		return calibrationReason
+	default:
+		return ""
+	}
+}
+
+// scoreInfos is the metadata of every score and signal.
+func scoreInfos() []*plumblinev1.ScoreInfo {
+	return nil
+}

@@ -1,0 +1,124 @@
+// Package service implements every rpc of plumbline.v1 without a transport:
+// unary rpcs are (ctx, request) → (response, error), streams go over the small
+// interface Stream. The gRPC listener, the HTTP listener and the command line
+// in process share one Service, and so give equal answers.
+//
+// Every message is validated here, against the rules of the schema and then by
+// the scorers, so that no transport can forget to. Requests belong to the
+// Service once they are passed in. Errors are those of package fault.
+package service
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"buf.build/go/protovalidate"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/scorers/entail"
+	"plumbline/scorers/score"
+	"plumbline/server/fault"
+)
+
+// EmbeddedVerifier is the configured name of the verifier in the process.
+const EmbeddedVerifier = "embedded"
+
+// Deps are what a Service stands on. The zero value of a field is allowed
+// where its comment says so.
+type Deps struct {
+	// Version and Commit are the program's; GetInfo tells them.
+	Version, Commit string
+	// Verifier is asked by requests that name none or EmbeddedVerifier. Without
+	// one, values that need it have STATUS_VERIFIER_UNAVAILABLE.
+	Verifier entail.Verifier
+	// VerifierReady says why the verifier cannot be asked now. Nil means that
+	// it always can.
+	VerifierReady func() error
+	// FailMode is in force where a request has none; unspecified means closed.
+	FailMode plumblinev1.FailMode
+	// Limits are told by GetInfo; nil where no transport bounds messages.
+	Limits *plumblinev1.Limits
+	// Log takes the causes of internal errors of single items; nil drops them.
+	Log *slog.Logger
+}
+
+// Service implements the rpcs. It is safe for concurrent use.
+type Service struct {
+	deps      Deps
+	validator protovalidate.Validator
+}
+
+// New returns a Service.
+func New(deps Deps) (*Service, error) {
+	validator, err := protovalidate.New()
+	if err != nil {
+		return nil, err
+	}
+	if deps.Log == nil {
+		deps.Log = slog.New(slog.DiscardHandler)
+	}
+	if deps.FailMode == plumblinev1.FailMode_FAIL_MODE_UNSPECIFIED {
+		deps.FailMode = plumblinev1.FailMode_FAIL_MODE_CLOSED
+	}
+	return &Service{deps: deps, validator: validator}, nil
+}
+
+// validate checks a message against the rules of the schema.
+func (s *Service) validate(message proto.Message) error {
+	if err := s.validator.Validate(message); err != nil {
+		return fault.From(err)
+	}
+	return nil
+}
+
+// verifier returns the verifier of that name; empty means the default.
+func (s *Service) verifier(name string) (entail.Verifier, error) {
+	if name != "" && name != EmbeddedVerifier {
+		return nil, fault.Field(fault.VerifierNotFound, "verifier",
+			"no verifier has that name; leave it empty or give %q", EmbeddedVerifier)
+	}
+	if s.deps.Verifier == nil {
+		return noVerifier{}, nil
+	}
+	return s.deps.Verifier, nil
+}
+
+// failMode is the mode in force for a request.
+func (s *Service) failMode(requested plumblinev1.FailMode) plumblinev1.FailMode {
+	if requested == plumblinev1.FailMode_FAIL_MODE_UNSPECIFIED {
+		return s.deps.FailMode
+	}
+	return requested
+}
+
+// item is the ItemError of an item that failed alone. The cause of a defect
+// goes to the log, because no transport sees it.
+func (s *Service) item(ctx context.Context, err error) *plumblinev1.ItemError {
+	if e := fault.From(err); e.Reason == fault.Internal {
+		s.deps.Log.ErrorContext(ctx, "item failed", "error", e.Error())
+	}
+	return fault.Item(err)
+}
+
+// withTotal sets the total of a timing that a scorer may have begun.
+func withTotal(timing *plumblinev1.Timing, start time.Time) *plumblinev1.Timing {
+	if timing == nil {
+		timing = &plumblinev1.Timing{}
+	}
+	timing.Total = durationpb.New(time.Since(start))
+	return timing
+}
+
+// noVerifier stands where none is configured.
+type noVerifier struct{}
+
+func (noVerifier) Describe(context.Context) (entail.Description, error) {
+	return entail.Description{}, score.Unavailable("no verifier is configured")
+}
+
+func (noVerifier) Verify(context.Context, []entail.Pair) (entail.Batch, error) {
+	return entail.Batch{}, score.Unavailable("no verifier is configured")
+}

@@ -1,0 +1,198 @@
+package service
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/scorers/entail"
+	"plumbline/scorers/score"
+	"plumbline/server/fault"
+)
+
+const (
+	// protocolVersion is the version of VerifierService that this is.
+	protocolVersion = 1
+	// verifySlice is how many pairs are answered together: small enough that
+	// results of a large message come as they are known.
+	verifySlice = 16
+	// verifySlices bounds the slices of one stream that are under way; more
+	// messages then wait in the transport, whose flow control slows the sender.
+	verifySlices = 64
+)
+
+// Describe says what the default verifier is.
+func (s *Service) Describe(ctx context.Context, _ *plumblinev1.DescribeRequest) (*plumblinev1.DescribeResponse, error) {
+	verifier, err := s.verifier("")
+	if err != nil {
+		return nil, err
+	}
+	description, err := verifier.Describe(ctx)
+	if err != nil {
+		return nil, verifierFault(err)
+	}
+	return describeMessage(description), nil
+}
+
+// verifierFault is the failure of a call that has no value to put a status on.
+func verifierFault(err error) error {
+	missing := score.Reason(err)
+	return fault.From(missing).Because(err)
+}
+
+func describeMessage(d entail.Description) *plumblinev1.DescribeResponse {
+	classes := []plumblinev1.EntailmentClass{
+		plumblinev1.EntailmentClass_ENTAILMENT_CLASS_ENTAILMENT,
+		plumblinev1.EntailmentClass_ENTAILMENT_CLASS_NOT_SUPPORTED,
+	}
+	if d.ThreeClass {
+		classes = []plumblinev1.EntailmentClass{
+			plumblinev1.EntailmentClass_ENTAILMENT_CLASS_ENTAILMENT,
+			plumblinev1.EntailmentClass_ENTAILMENT_CLASS_NEUTRAL,
+			plumblinev1.EntailmentClass_ENTAILMENT_CLASS_CONTRADICTION,
+		}
+	}
+	return &plumblinev1.DescribeResponse{
+		Name:            d.Name,
+		Digest:          d.Digest,
+		Classes:         classes,
+		MaxTokens:       uint32(max(d.MaxTokens, 0)),
+		PairOverhead:    uint32(max(d.PairOverhead, 0)),
+		Languages:       d.Languages,
+		ScoreKind:       plumblinev1.VerifierScoreKind_VERIFIER_SCORE_KIND_PROBABILITY,
+		Deterministic:   d.Deterministic,
+		Epsilon:         d.Epsilon,
+		ProtocolVersion: protocolVersion,
+		QaTemplate:      d.QATemplate,
+	}
+}
+
+// Verify scores pairs as they arrive and answers them as they are known.
+func (s *Service) Verify(ctx context.Context, stream Stream[plumblinev1.VerifyRequest, plumblinev1.VerifyResponse]) error {
+	verifier, err := s.verifier("")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	v := &verification{verifier: verifier, stream: stream, pending: make(map[string]struct{})}
+	v.slices.SetLimit(verifySlices)
+	receiveErr := v.receive(ctx, s.validate)
+	if receiveErr != nil {
+		cancel()
+	}
+	if answerErr := v.slices.Wait(); receiveErr == nil {
+		receiveErr = answerErr
+	}
+	if receiveErr != nil {
+		return fault.From(receiveErr)
+	}
+	return nil
+}
+
+// verification is one Verify stream.
+type verification struct {
+	verifier entail.Verifier
+	stream   Stream[plumblinev1.VerifyRequest, plumblinev1.VerifyResponse]
+	slices   errgroup.Group
+
+	sending sync.Mutex // held while a response is sent
+	mu      sync.Mutex
+	pending map[string]struct{} // ids that have no result yet
+}
+
+// receive takes messages until the client has no more, and puts their pairs to
+// work in slices.
+func (v *verification) receive(ctx context.Context, validate func(proto.Message) error) error {
+	for {
+		req, err := v.stream.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := validate(req); err != nil {
+			return err
+		}
+		if err := v.add(req.GetPairs()); err != nil {
+			return err
+		}
+		for pairs := range slices.Chunk(req.GetPairs(), verifySlice) {
+			v.slices.Go(func() error {
+				return fault.Guard(func() error { return v.answer(ctx, pairs) })
+			})
+		}
+	}
+}
+
+// add notes the ids of new pairs, of which none may be pending.
+func (v *verification) add(pairs []*plumblinev1.VerifyPair) error {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for i, pair := range pairs {
+		if _, twice := v.pending[pair.GetId()]; twice {
+			return fault.Field(fault.FieldInvalid, fmt.Sprintf("pairs[%d].id", i), "an earlier pair of the stream with this id has no result yet; ids must be unique")
+		}
+		v.pending[pair.GetId()] = struct{}{}
+	}
+	return nil
+}
+
+// answer scores one slice and sends its results.
+func (v *verification) answer(ctx context.Context, pairs []*plumblinev1.VerifyPair) error {
+	asked := make([]entail.Pair, len(pairs))
+	for i, pair := range pairs {
+		asked[i] = entail.Pair{Premise: pair.GetPremise(), Hypothesis: pair.GetHypothesis()}
+	}
+	scored, err := v.verifier.Verify(ctx, asked)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	response := &plumblinev1.VerifyResponse{Usage: usageMessage(scored.Usage), Digest: scored.Usage.Digest}
+	v.mu.Lock()
+	for i, pair := range pairs {
+		result := entail.Result{Err: err}
+		if err == nil {
+			result = scored.Results[i]
+		}
+		response.Results = append(response.Results, resultMessage(pair.GetId(), result))
+		delete(v.pending, pair.GetId())
+	}
+	v.mu.Unlock()
+	v.sending.Lock()
+	defer v.sending.Unlock()
+	return v.stream.Send(response)
+}
+
+func resultMessage(id string, result entail.Result) *plumblinev1.VerifyResult {
+	if result.Err != nil {
+		missing := score.Reason(result.Err)
+		return &plumblinev1.VerifyResult{Id: id, Status: missing.Status, Reason: missing.Reason}
+	}
+	probabilities := &plumblinev1.ClassProbabilities{Entailment: result.Scores.Entailment}
+	if result.Scores.ThreeClass {
+		probabilities.Neutral = proto.Float64(result.Scores.Neutral)
+		probabilities.Contradiction = proto.Float64(result.Scores.Contradiction)
+	}
+	return &plumblinev1.VerifyResult{Id: id, Status: plumblinev1.Status_STATUS_OK, Probabilities: probabilities}
+}
+
+func usageMessage(u entail.Usage) *plumblinev1.VerifyUsage {
+	return &plumblinev1.VerifyUsage{
+		Queue:        durationpb.New(u.Queue),
+		Tokenization: durationpb.New(u.Tokenization),
+		Inference:    durationpb.New(u.Inference),
+		Pairs:        uint32(max(u.Pairs, 0)),
+		Tokens:       uint64(max(u.Tokens, 0)),
+		CacheHits:    uint32(max(u.CacheHits, 0)),
+	}
+}
