@@ -1,0 +1,255 @@
+// Package records is the command line's way with data: one JSON record a line
+// in, one a line out, in the same order, scored in parallel within bounded
+// memory. A record that fails leaves a line that says why, so that input and
+// output stay side by side.
+package records
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sync/semaphore"
+	"google.golang.org/genproto/googleapis/rpc/code"
+	"google.golang.org/protobuf/proto"
+
+	plumblinev1 "plumbline/proto/plumbline/v1"
+)
+
+// Handler answers one record: with a message, or with what was wrong.
+type Handler func(ctx context.Context, record []byte) (proto.Message, *plumblinev1.ItemError)
+
+// Pipeline runs a handler over lines.
+type Pipeline struct {
+	// Handle is called from several goroutines at once.
+	Handle Handler
+	// Workers is how many records are handled at once.
+	Workers int
+	// MaxLine is the longest line in bytes; a longer one fails alone. It also
+	// bounds the input held at any time, lines waiting for their turn included.
+	MaxLine int
+	// Done, if set, is told of each record once it is written, in order.
+	// failure is nil if the record went well.
+	Done func(line int, failure *plumblinev1.ItemError)
+}
+
+// Summary counts what a run did.
+type Summary struct {
+	// Records is how many lines were answered, Failed how many of them with an
+	// error.
+	Records, Failed int
+	// Interrupted says that the run was ended before the input was.
+	Interrupted bool
+}
+
+// windowPerWorker is how many finished records may wait, for each worker, for a
+// slow one before them.
+const windowPerWorker = 16
+
+// outcome is a handled line on its way to the writer.
+type outcome struct {
+	line    int
+	data    []byte
+	failure *plumblinev1.ItemError
+	weight  int64
+}
+
+// Run reads in to its end and writes a line to out for each of its lines. When
+// ctx ends it stops reading, finishes the records under way, writes them and
+// returns. An error is one of reading or writing.
+func (p Pipeline) Run(ctx context.Context, in io.Reader, out io.Writer) (Summary, error) {
+	reading, stop := context.WithCancel(ctx)
+	defer stop()
+	var (
+		budget  = semaphore.NewWeighted(int64(max(p.MaxLine, 1)))
+		slots   = make(chan chan outcome, p.Workers*windowPerWorker)
+		readErr error
+	)
+	go func() {
+		defer close(slots)
+		readErr = p.dispatch(reading, in, budget, slots)
+	}()
+
+	summary, writeErr := p.write(out, budget, slots, stop)
+	summary.Interrupted = ctx.Err() != nil
+	if writeErr != nil {
+		return summary, fmt.Errorf("writing the output: %w", writeErr)
+	}
+	if readErr != nil {
+		return summary, fmt.Errorf("reading the input: %w", readErr)
+	}
+	return summary, nil
+}
+
+// dispatch starts the handling of each line and queues the place where its
+// outcome will be, so that the writer sees them in order.
+func (p Pipeline) dispatch(ctx context.Context, in io.Reader, budget *semaphore.Weighted, slots chan<- chan outcome) error {
+	// Records under way are finished whatever becomes of the reading.
+	working := context.WithoutCancel(ctx)
+	var workers errgroup.Group
+	workers.SetLimit(p.Workers)
+	defer func() { _ = workers.Wait() }()
+
+	lines := read(ctx, in, p.MaxLine)
+	for {
+		var next lineOrError
+		select {
+		case <-ctx.Done():
+			return nil
+		case received, open := <-lines:
+			if !open {
+				return nil
+			}
+			next = received
+		}
+		if next.err != nil {
+			return next.err
+		}
+		weight := int64(len(next.line.Data))
+		slot := make(chan outcome, 1)
+		if budget.Acquire(ctx, weight) != nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case slots <- slot:
+		}
+		workers.Go(func() error {
+			done := p.handle(working, next.line)
+			done.weight = weight
+			slot <- done
+			return nil
+		})
+	}
+}
+
+type lineOrError struct {
+	line Line
+	err  error
+}
+
+// read reads lines on a goroutine of its own: a read from a terminal or pipe
+// cannot be interrupted, but it need not hold up the end of the run.
+func read(ctx context.Context, in io.Reader, limit int) <-chan lineOrError {
+	lines := make(chan lineOrError)
+	go func() {
+		defer close(lines)
+		for line, err := range Lines(in, limit) {
+			select {
+			case <-ctx.Done():
+				return
+			case lines <- lineOrError{line, err}:
+			}
+		}
+	}()
+	return lines
+}
+
+func (p Pipeline) handle(ctx context.Context, line Line) outcome {
+	if line.TooLong {
+		return p.failed(line.Number, invalid(reasonLineTooLong, "",
+			"the line is longer than %d bytes: split the record or raise the message limit", p.MaxLine))
+	}
+	message, failure := p.Handle(ctx, line.Data)
+	if failure != nil {
+		return p.failed(line.Number, failure)
+	}
+	data, err := Encode(message)
+	if err != nil {
+		return p.failed(line.Number, &plumblinev1.ItemError{
+			Code:    code.Code_INTERNAL.String(),
+			Message: "the response could not be written as JSON",
+		})
+	}
+	return outcome{line: line.Number, data: data}
+}
+
+// errorLine is what stands in the output in place of a response.
+type errorLine struct {
+	Error struct {
+		Line    int    `json:"line"`
+		Code    string `json:"code"`
+		Field   string `json:"field,omitempty"`
+		Message string `json:"message"`
+		Reason  string `json:"reason,omitempty"`
+	} `json:"error"`
+}
+
+func (p Pipeline) failed(number int, failure *plumblinev1.ItemError) outcome {
+	var line errorLine
+	line.Error.Line = number
+	line.Error.Code = failure.GetCode()
+	line.Error.Field = failure.GetField()
+	line.Error.Message = failure.GetMessage()
+	line.Error.Reason = failure.GetReason()
+	// Strings and a number always marshal.
+	data, _ := json.Marshal(line)
+	return outcome{line: number, data: data, failure: failure}
+}
+
+// write puts outcomes out in order. After a failed write it keeps emptying
+// slots, so that no worker is left behind.
+func (p Pipeline) write(out io.Writer, budget *semaphore.Weighted, slots <-chan chan outcome, stop func()) (Summary, error) {
+	var summary Summary
+	var failed error
+	writer := bufio.NewWriterSize(out, 64<<10)
+	for slot := range slots {
+		done := await(slot, writer)
+		budget.Release(done.weight)
+		if failed != nil {
+			continue
+		}
+		_, _ = writer.Write(done.data) // the writer keeps its first error
+		failed = writer.WriteByte('\n')
+		if len(slots) == 0 && failed == nil {
+			failed = writer.Flush()
+		}
+		if failed != nil {
+			stop()
+			continue
+		}
+		summary.Records++
+		if done.failure != nil {
+			summary.Failed++
+		}
+		if p.Done != nil {
+			p.Done(done.line, done.failure)
+		}
+	}
+	if failed == nil {
+		failed = writer.Flush()
+	}
+	return summary, failed
+}
+
+// await receives the next outcome. If it is not there yet, what has been
+// written goes out first: a program at the other end of a pipe gets each answer
+// as it is ready.
+func await(slot <-chan outcome, writer *bufio.Writer) outcome {
+	select {
+	case done := <-slot:
+		return done
+	default:
+		_ = writer.Flush() // the writer keeps its first error
+		return <-slot
+	}
+}
+
+// Explain is a failure in words for people: "field: message", and the code
+// where the record is not to blame.
+func Explain(failure *plumblinev1.ItemError) string {
+	var text strings.Builder
+	if failure.GetField() != "" {
+		text.WriteString(failure.GetField() + ": ")
+	}
+	text.WriteString(failure.GetMessage())
+	if failure.GetCode() != code.Code_INVALID_ARGUMENT.String() {
+		text.WriteString(" (" + failure.GetCode() + ")")
+	}
+	return text.String()
+}
