@@ -1,0 +1,153 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// pairTemplate is the layout of a pair: [CLS] A [SEP] B [SEP] for BERT.
+type pairTemplate []templatePart
+
+// templatePart is a special token or the place of a text.
+type templatePart struct {
+	// text is 0 for the premise, 1 for the hypothesis and -1 for a special
+	// token, whose id is then set.
+	text   int
+	id     int64
+	typeID int64
+}
+
+const specialPart = -1
+
+func (t pairTemplate) overhead() int {
+	n := 0
+	for _, part := range t {
+		if part.text == specialPart {
+			n++
+		}
+	}
+	return n
+}
+
+func (t pairTemplate) join(texts ...[]int64) PairEncoding {
+	size := t.overhead()
+	for _, ids := range texts {
+		size += len(ids)
+	}
+	p := PairEncoding{IDs: make([]int64, 0, size), TypeIDs: make([]int64, 0, size)}
+	for _, part := range t {
+		if part.text == specialPart {
+			p.IDs = append(p.IDs, part.id)
+		} else {
+			p.IDs = append(p.IDs, texts[part.text]...)
+		}
+		for len(p.TypeIDs) < len(p.IDs) {
+			p.TypeIDs = append(p.TypeIDs, part.typeID)
+		}
+	}
+	return p
+}
+
+// check reports whether each text stands in the template once.
+func (t pairTemplate) check() error {
+	var seen [2]int
+	for _, part := range t {
+		if part.text != specialPart {
+			seen[part.text]++
+		}
+	}
+	if seen != [2]int{1, 1} {
+		return errors.New("post_processor: its pair must contain the sequences A and B once each")
+	}
+	return nil
+}
+
+func newPairTemplate(raw json.RawMessage) (pairTemplate, error) {
+	kind, err := typeOf("post_processor", raw)
+	if err != nil {
+		return nil, err
+	}
+	switch kind {
+	case "TemplateProcessing":
+		return templateProcessing(raw)
+	case "BertProcessing":
+		// [CLS] A [SEP] B [SEP], and B with its end has type 1.
+		return classifierProcessing(raw, 1, false)
+	case "RobertaProcessing":
+		// <s> A </s></s> B </s>, all of type 0.
+		return classifierProcessing(raw, 0, true)
+	default:
+		return nil, unsupported("post_processor", kind, "TemplateProcessing, BertProcessing, RobertaProcessing")
+	}
+}
+
+func templateProcessing(raw json.RawMessage) (pairTemplate, error) {
+	type reference struct {
+		ID     string `json:"id"`
+		TypeID int64  `json:"type_id"`
+	}
+	var config struct {
+		Pair []struct {
+			SpecialToken, Sequence *reference
+		} `json:"pair"`
+		SpecialTokens map[string]struct {
+			IDs []int64 `json:"ids"`
+		} `json:"special_tokens"`
+	}
+	if err := json.Unmarshal(raw, &config); err != nil {
+		return nil, fmt.Errorf("post_processor: %w", err)
+	}
+	var t pairTemplate
+	for _, piece := range config.Pair {
+		switch {
+		case piece.Sequence != nil && piece.Sequence.ID == "A":
+			t = append(t, templatePart{text: 0, typeID: piece.Sequence.TypeID})
+		case piece.Sequence != nil && piece.Sequence.ID == "B":
+			t = append(t, templatePart{text: 1, typeID: piece.Sequence.TypeID})
+		case piece.SpecialToken != nil:
+			token, ok := config.SpecialTokens[piece.SpecialToken.ID]
+			if !ok {
+				return nil, fmt.Errorf("post_processor: its pair names %q, which is not in special_tokens", piece.SpecialToken.ID)
+			}
+			for _, id := range token.IDs {
+				t = append(t, templatePart{text: specialPart, id: id, typeID: piece.SpecialToken.TypeID})
+			}
+		default:
+			return nil, errors.New("post_processor: its pair may contain SpecialToken, Sequence A and Sequence B only")
+		}
+	}
+	return t, t.check()
+}
+
+// classifierProcessing reads the two fixed layouts that predate templates.
+func classifierProcessing(raw json.RawMessage, secondType int64, doubleSeparator bool) (pairTemplate, error) {
+	var config struct {
+		Sep, Cls specialToken
+	}
+	if err := json.Unmarshal(raw, &config); err != nil {
+		return nil, fmt.Errorf("post_processor: %w", err)
+	}
+	sep := templatePart{text: specialPart, id: config.Sep.id}
+	t := pairTemplate{{text: specialPart, id: config.Cls.id}, {text: 0}, sep}
+	if doubleSeparator {
+		t = append(t, sep)
+	}
+	sep.typeID = secondType
+	return append(t, templatePart{text: 1, typeID: secondType}, sep), nil
+}
+
+// specialToken is written as a pair of its text and its id.
+type specialToken struct {
+	text string
+	id   int64
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *specialToken) UnmarshalJSON(data []byte) error {
+	var fields [2]json.RawMessage
+	if err := json.Unmarshal(data, &fields); err != nil {
+		return err
+	}
+	return errors.Join(json.Unmarshal(fields[0], &s.text), json.Unmarshal(fields[1], &s.id))
+}

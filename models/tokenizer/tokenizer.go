@@ -1,0 +1,121 @@
+// Package tokenizer cuts text into the tokens of an entailment model, exactly
+// as Hugging Face tokenizers does for the same tokenizer.json, and says which
+// bytes of the text each token stands for.
+//
+// Three rules set it apart from the library:
+//
+//   - Text is plain text. "[SEP]" or "</s>" in a passage is tokenised like any
+//     other text and never becomes a control token, so evidence cannot forge
+//     the border between premise and hypothesis.
+//   - Nothing is truncated or padded; those sections of the file are ignored.
+//     Windowing and batching belong to the caller.
+//   - Any input is accepted. Each byte that is not valid UTF-8 counts as
+//     U+FFFD, as in a range loop over a string.
+//
+// Time and memory are linear in the length of the text.
+package tokenizer
+
+import (
+	"fmt"
+	"os"
+
+	"plumbline/scorers/entail"
+)
+
+// Tokenizer is read from a tokenizer.json; see Parse. It is immutable and safe
+// for concurrent use, and implements entail.Tokenizer.
+type Tokenizer struct {
+	segmenter segmenter
+	model     model
+	pair      pairTemplate
+}
+
+// A segmenter normalises text and cuts it into words. It calls emit for each
+// word in order; the word is valid until emit returns.
+type segmenter interface {
+	segment(text string, emit func(word))
+}
+
+// A model cuts a word, which is not empty, into tokens and appends them.
+type model interface {
+	tokenize(w word, e *Encoding)
+}
+
+// word is a piece of normalised text. spans has the place in the original text
+// of the character behind each byte of text.
+type word struct {
+	text  []byte
+	spans []entail.Span
+}
+
+// span returns the place in the original of the bytes from..to of the word.
+func (w word) span(from, to int) entail.Span {
+	return entail.Span{Start: w.spans[from].Start, End: w.spans[to-1].End}
+}
+
+// Encoding is the tokens of one text, without special tokens.
+type Encoding struct {
+	// IDs are indices into the model's vocabulary.
+	IDs []int64
+	// Spans has for each token the bytes of the original text that it stands
+	// for. Starts and ends never decrease. Tokens share a span where one
+	// character became several tokens (a Hangul syllable, a byte-level token).
+	Spans []entail.Span
+}
+
+func (e *Encoding) add(id int64, span entail.Span) {
+	e.IDs = append(e.IDs, id)
+	e.Spans = append(e.Spans, span)
+}
+
+// PairEncoding is the model's input for one pair, special tokens included.
+type PairEncoding struct {
+	// IDs are indices into the model's vocabulary.
+	IDs []int64
+	// TypeIDs says for each token to which segment it belongs (0 or 1).
+	TypeIDs []int64
+}
+
+// Load reads a tokenizer.json from disk; see Parse.
+func Load(path string) (*Tokenizer, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("read the tokenizer: %w", err)
+	}
+	t, err := Parse(data)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return t, nil
+}
+
+// Encode tokenises text.
+func (t *Tokenizer) Encode(text string) Encoding {
+	// English has about 4.5 bytes a token, so that most texts fit at once.
+	size := len(text)/4 + 4
+	e := Encoding{IDs: make([]int64, 0, size), Spans: make([]entail.Span, 0, size)}
+	t.segmenter.segment(text, func(w word) { t.model.tokenize(w, &e) })
+	return e
+}
+
+// Spans implements entail.Tokenizer.
+func (t *Tokenizer) Spans(text string) []entail.Span {
+	return t.Encode(text).Spans
+}
+
+// EncodePair tokenises both texts and joins them with the special tokens that
+// the model expects.
+func (t *Tokenizer) EncodePair(premise, hypothesis string) PairEncoding {
+	return t.Pair(t.Encode(premise).IDs, t.Encode(hypothesis).IDs)
+}
+
+// Pair joins a premise and a hypothesis, or windows of them, that are tokens
+// already (Encoding.IDs), with the special tokens that the model expects.
+func (t *Tokenizer) Pair(premise, hypothesis []int64) PairEncoding {
+	return t.pair.join(premise, hypothesis)
+}
+
+// PairOverhead returns the number of special tokens that a pair costs.
+func (t *Tokenizer) PairOverhead() int {
+	return t.pair.overhead()
+}

@@ -1,0 +1,254 @@
+package tokenizer
+
+import (
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"plumbline/scorers/entail"
+)
+
+type object = map[string]any
+
+// wordPieceFile is a small tokenizer.json.
+func wordPieceFile(vocab map[string]int, maxRunes int) object {
+	return object{
+		"added_tokens": []object{{"content": "[CLS]", "special": true}, {"content": "[SEP]", "special": true}},
+		"normalizer":   object{"type": "BertNormalizer", "clean_text": true, "handle_chinese_chars": true, "lowercase": true},
+		"pre_tokenizer": object{
+			"type": "BertPreTokenizer",
+		},
+		"post_processor": object{"type": "BertProcessing", "sep": []any{"[SEP]", 2}, "cls": []any{"[CLS]", 1}},
+		"model": object{
+			"type": "WordPiece", "vocab": vocab, "unk_token": "[UNK]",
+			"continuing_subword_prefix": "##", "max_input_chars_per_word": maxRunes,
+		},
+	}
+}
+
+func smallFile() object {
+	return wordPieceFile(map[string]int{"[UNK]": 0, "[CLS]": 1, "[SEP]": 2, "un": 3, "##able": 4, "##a": 5, "the": 6, "[": 7, "]": 8, "cls": 9}, 8)
+}
+
+func parse(tb testing.TB, file object) *Tokenizer {
+	tb.Helper()
+	data, err := json.Marshal(file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	t, err := Parse(data)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return t
+}
+
+func TestEncode(t *testing.T) {
+	tokenizer := parse(t, smallFile())
+	for _, test := range []struct {
+		name, text string
+		ids        []int64
+		// pieces are the stretches of the text that the tokens stand for.
+		pieces []string
+	}{
+		{"empty", "", nil, nil},
+		{"blanks only", " \t\r\n\u3000", nil, nil},
+		{"longest piece first", "Unable unA", []int64{3, 4, 3, 5}, []string{"Un", "able", "un", "A"}},
+		{"a word that does not cut up is one unknown token", "unthe the", []int64{0, 6}, []string{"unthe", "the"}},
+		{"the longest word", "unaaaaaa", []int64{3, 5, 5, 5, 5, 5, 5}, []string{"un", "a", "a", "a", "a", "a", "a"}},
+		{"a longer word is one unknown token", "unaaaaaaa", []int64{0}, []string{"unaaaaaaa"}},
+		{"accents are stripped and cost no token", "t\u0301h\u00e9\u0301", []int64{6}, []string{"t\u0301h\u00e9"}},
+		{"control characters are dropped inside words", "u\u0000n\u200bable", []int64{3, 4}, []string{"u\u0000n", "able"}},
+		{"control tokens are text", "[CLS]", []int64{7, 9, 8}, []string{"[", "CLS", "]"}},
+		{"invalid bytes count as U+FFFD, which is dropped", "t\xffh\xc3e\xe2\x82", []int64{6}, []string{"t\xffh\xc3e"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := tokenizer.Encode(test.text)
+			var pieces []string
+			for _, s := range got.Spans {
+				pieces = append(pieces, test.text[s.Start:s.End])
+			}
+			if !slices.Equal(got.IDs, test.ids) || !slices.Equal(pieces, test.pieces) {
+				t.Errorf("Encode(%q) = %v %q, want %v %q", test.text, got.IDs, pieces, test.ids, test.pieces)
+			}
+			if spans := tokenizer.Spans(test.text); !slices.Equal(spans, got.Spans) {
+				t.Errorf("Spans(%q) = %v, Encode has %v", test.text, spans, got.Spans)
+			}
+		})
+	}
+}
+
+func TestPair(t *testing.T) {
+	for _, test := range []struct {
+		kind      string
+		processor object
+		want      PairEncoding
+	}{
+		{
+			"BertProcessing",
+			object{"type": "BertProcessing", "sep": []any{"[SEP]", 2}, "cls": []any{"[CLS]", 1}},
+			PairEncoding{IDs: []int64{1, 6, 6, 2, 3, 2}, TypeIDs: []int64{0, 0, 0, 0, 1, 1}},
+		},
+		{
+			"RobertaProcessing",
+			object{"type": "RobertaProcessing", "sep": []any{"[SEP]", 2}, "cls": []any{"[CLS]", 1}},
+			PairEncoding{IDs: []int64{1, 6, 6, 2, 2, 3, 2}, TypeIDs: []int64{0, 0, 0, 0, 0, 0, 0}},
+		},
+		{
+			"TemplateProcessing",
+			object{
+				"type": "TemplateProcessing",
+				"pair": []object{
+					{"Sequence": object{"id": "B", "type_id": 1}},
+					{"SpecialToken": object{"id": "end", "type_id": 3}},
+					{"Sequence": object{"id": "A", "type_id": 0}},
+				},
+				"special_tokens": object{"end": object{"ids": []int{8, 9}}},
+			},
+			PairEncoding{IDs: []int64{3, 8, 9, 6, 6}, TypeIDs: []int64{1, 3, 3, 0, 0}},
+		},
+	} {
+		t.Run(test.kind, func(t *testing.T) {
+			file := smallFile()
+			file["post_processor"] = test.processor
+			tokenizer := parse(t, file)
+			got := tokenizer.EncodePair("the the", "un")
+			if !reflect.DeepEqual(got, test.want) {
+				t.Errorf("EncodePair = %v, want %v", got, test.want)
+			}
+			if window := tokenizer.Pair([]int64{6, 6}, []int64{3}); !reflect.DeepEqual(window, got) {
+				t.Errorf("Pair = %v, EncodePair = %v", window, got)
+			}
+			if n := tokenizer.PairOverhead(); n != len(got.IDs)-3 {
+				t.Errorf("PairOverhead = %d for %v", n, got.IDs)
+			}
+		})
+	}
+}
+
+func TestTruncationAndPaddingAreIgnored(t *testing.T) {
+	file := smallFile()
+	file["truncation"] = object{"max_length": 2, "strategy": "LongestFirst", "stride": 0}
+	file["padding"] = object{"strategy": object{"Fixed": 64}, "pad_id": 0}
+	if got := parse(t, file).EncodePair(strings.Repeat("the ", 10), "un"); len(got.IDs) != 14 {
+		t.Errorf("got %d tokens, want 14", len(got.IDs))
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	model := func(change func(object)) func(object) {
+		return func(file object) { change(file["model"].(object)) }
+	}
+	for _, test := range []struct {
+		name   string
+		change func(object)
+		want   string
+	}{
+		{"unknown model", model(func(m object) { m["type"] = "WordLevel" }), `model type "WordLevel" is not supported`},
+		{"no model", func(f object) { delete(f, "model") }, "model is missing"},
+		{"no model type", model(func(m object) { delete(m, "type") }), "model has no type"},
+		{"empty vocabulary", model(func(m object) { m["vocab"] = object{} }), "vocab is empty"},
+		{"vocabulary of a wrong type", model(func(m object) { m["vocab"] = []int{1} }), "model: json:"},
+		{"negative id", model(func(m object) { m["vocab"].(map[string]int)["the"] = -1 }), "negative id -1"},
+		{"unknown token not in the vocabulary", model(func(m object) { m["unk_token"] = "<unk>" }), `unk_token "<unk>" is not in vocab`},
+		{"no limit on words", model(func(m object) { delete(m, "max_input_chars_per_word") }), "max_input_chars_per_word is 0"},
+		{"no normalizer", func(f object) { f["normalizer"] = nil }, "normalizer is missing"},
+		{"other normalizer", func(f object) { f["normalizer"] = object{"type": "NFC"} }, `normalizer type "NFC" is not supported`},
+		{"normalizer of a wrong type", func(f object) { f["normalizer"] = object{"type": "BertNormalizer", "lowercase": "yes"} }, "normalizer: json:"},
+		{"other pre-tokenizer", func(f object) { f["pre_tokenizer"] = object{"type": "Whitespace"} }, `pre_tokenizer type "Whitespace" is not supported`},
+		{"no post-processor", func(f object) { delete(f, "post_processor") }, "post_processor is missing"},
+		{"other post-processor", func(f object) { f["post_processor"] = object{"type": "Sequence"} }, `post_processor type "Sequence" is not supported`},
+		{"incomplete special token", func(f object) {
+			f["post_processor"] = object{"type": "BertProcessing", "sep": []any{"[SEP]"}, "cls": []any{"[CLS]", 1}}
+		}, "post_processor: "},
+		{"undefined special token", func(f object) {
+			f["post_processor"] = object{"type": "TemplateProcessing", "pair": []object{{"SpecialToken": object{"id": "[X]"}}}}
+		}, `"[X]", which is not in special_tokens`},
+		{"pair without a hypothesis", func(f object) {
+			f["post_processor"] = object{"type": "TemplateProcessing", "pair": []object{{"Sequence": object{"id": "A"}}}}
+		}, "A and B once each"},
+		{"pair with another sequence", func(f object) {
+			f["post_processor"] = object{"type": "TemplateProcessing", "pair": []object{{"Sequence": object{"id": "C"}}}}
+		}, "Sequence A and Sequence B only"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			file := smallFile()
+			test.change(file)
+			data, err := json.Marshal(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := Parse(data); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+	if _, err := Parse([]byte("{\"model\":")); err == nil || !strings.Contains(err.Error(), "not a tokenizer.json") {
+		t.Errorf("cut off file: error %v", err)
+	}
+	if _, err := Load("testdata/absent.json"); err == nil || !strings.Contains(err.Error(), "absent.json") {
+		t.Errorf("absent file: error %v", err)
+	}
+}
+
+// checkEncoding checks what holds for every text and every model.
+func checkEncoding(t *testing.T, text string, e Encoding, vocabulary int64) {
+	t.Helper()
+	if len(e.IDs) != len(e.Spans) {
+		t.Fatalf("%d ids, %d spans", len(e.IDs), len(e.Spans))
+	}
+	last := entail.Span{}
+	for i, s := range e.Spans {
+		if s.Start < last.Start || s.End < last.End || s.Start > s.End || s.End > len(text) {
+			t.Fatalf("span %v after %v in a text of %d bytes", s, last, len(text))
+		}
+		if utf8.ValidString(text) && !(onBorder(text, s.Start) && onBorder(text, s.End)) {
+			t.Fatalf("span %v cuts a character", s)
+		}
+		if e.IDs[i] < 0 || e.IDs[i] >= vocabulary {
+			t.Fatalf("id %d in a vocabulary of %d", e.IDs[i], vocabulary)
+		}
+		last = s
+	}
+}
+
+func onBorder(text string, at int) bool { return at == len(text) || utf8.RuneStart(text[at]) }
+
+var fuzzSeeds = []string{
+	"", "The quick brown fox.", "Ünïcödé tëxt", "e\u0301\u0323 \u302e\U0001d15e", "中文 한국어 ไทย",
+	"a\x00b\xff\xfe\xe2\x82", "[CLS] </s> ##x", "👨‍👩‍👧‍👦", "\r\n\t ", "İstanbul ẞ", strings.Repeat("x", 101), " a", "'s 've \u00a0 \u0085",
+}
+
+func FuzzWordPiece(f *testing.F) {
+	fuzz(f, load(f, bundledFile), 30522)
+}
+
+func fuzz(f *testing.F, tokenizer *Tokenizer, vocabulary int64) {
+	for _, seed := range fuzzSeeds {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		e := tokenizer.Encode(text)
+		checkEncoding(t, text, e, vocabulary)
+		// A blank ends every word, so texts joined by one are tokenised apart.
+		if twice := tokenizer.Encode(text + " " + text); len(twice.IDs) != 2*len(e.IDs) {
+			t.Errorf("%d tokens, %d in the text twice", len(e.IDs), len(twice.IDs))
+		}
+	})
+}
+
+func FuzzParse(f *testing.F) {
+	data, err := json.Marshal(smallFile())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(data)
+	f.Fuzz(func(_ *testing.T, data []byte) {
+		if t, err := Parse(data); err == nil {
+			t.EncodePair("the text", "un\u00e9able [SEP]")
+		}
+	})
+}
