@@ -1,0 +1,125 @@
+package calibration
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+
+	"plumbline/scorers/score"
+)
+
+// Outcome is what one arm did on one question. Failures are zeros that stay in
+// the denominator; the caller sets them so.
+type Outcome struct {
+	// F1 and EM are the answer's token F1 and exact match, in [0, 1].
+	F1, EM float64
+	// Passages, Tokens and Calls are the arm's costs.
+	Passages, Tokens, Calls float64
+	// Failed says that the arm gave no usable answer.
+	Failed bool
+}
+
+// Paired is one question with the recorded outcomes of both arms.
+type Paired struct {
+	// ID is unique within Dataset and Model, which name the question's cell.
+	ID, Dataset, Model string
+	// Never and Always are the outcomes without and with retrieval.
+	Never, Always Outcome
+	// Probe is the cost of asking for the score, paid on either branch.
+	Probe Outcome
+}
+
+// Benefit returns F1 with retrieval minus F1 without; retrieval helps iff it is
+// strictly positive.
+func (p Paired) Benefit() float64 { return p.Always.F1 - p.Never.F1 }
+
+// Totals are means over questions of a routing.
+type Totals struct {
+	// F1, EM, Passages, Tokens and Calls are means over all questions.
+	F1, EM, Passages, Tokens, Calls float64
+	// RouteRate is the share of questions that retrieve.
+	RouteRate float64
+	// N is the number of questions, failures included.
+	N int
+}
+
+// Replay recombines recorded outcomes by the given routing: routed questions
+// take the arm with retrieval, the others the arm without. With probe, its cost
+// is added on both branches.
+func Replay(questions []Paired, routed []bool, probe bool) (Totals, error) {
+	if len(questions) != len(routed) {
+		return Totals{}, score.InvalidInput("lists of unequal length: %d questions, %d routes", len(questions), len(routed))
+	}
+	if len(questions) == 0 {
+		return Totals{}, score.TooFew("needs 1 question, got 0")
+	}
+	t := Totals{N: len(questions)}
+	for i, q := range questions {
+		taken := q.Never
+		if routed[i] {
+			taken = q.Always
+			t.RouteRate++
+		}
+		t.add(taken)
+		if probe {
+			t.add(Outcome{Passages: q.Probe.Passages, Tokens: q.Probe.Tokens, Calls: q.Probe.Calls})
+		}
+	}
+	for _, sum := range []*float64{&t.F1, &t.EM, &t.Passages, &t.Tokens, &t.Calls, &t.RouteRate} {
+		*sum /= float64(t.N)
+	}
+	return t, nil
+}
+
+func (t *Totals) add(o Outcome) {
+	if !o.Failed {
+		t.F1 += o.F1
+		t.EM += o.EM
+	}
+	t.Passages += o.Passages
+	t.Tokens += o.Tokens
+	t.Calls += o.Calls
+}
+
+// Oracle returns the routing by the better arm, which nobody can know
+// beforehand. Ties retrieve, or skip if tiesSkip.
+func Oracle(questions []Paired, tiesSkip bool) []bool {
+	routed := make([]bool, len(questions))
+	for i, q := range questions {
+		benefit := q.Benefit()
+		routed[i] = benefit > 0 || (benefit == 0 && !tiesSkip)
+	}
+	return routed
+}
+
+// MatchedRandom returns a routing without information that retrieves for as
+// many questions of each cell (dataset × model) as the given one. Within a cell
+// questions are taken in ascending order of the hexadecimal SHA-256 of dataset,
+// model and id joined by line feeds, so that it does not depend on the input's
+// order.
+func MatchedRandom(questions []Paired, routed []bool) ([]bool, error) {
+	if len(questions) != len(routed) {
+		return nil, score.InvalidInput("lists of unequal length: %d questions, %d routes", len(questions), len(routed))
+	}
+	type cell struct{ dataset, model string }
+	members, quota := map[cell][]int{}, map[cell]int{}
+	digests := make([]string, len(questions))
+	for i, q := range questions {
+		c := cell{q.Dataset, q.Model}
+		members[c] = append(members[c], i)
+		if routed[i] {
+			quota[c]++
+		}
+		sum := sha256.Sum256([]byte(q.Dataset + "\n" + q.Model + "\n" + q.ID))
+		digests[i] = hex.EncodeToString(sum[:])
+	}
+	out := make([]bool, len(questions))
+	for c, index := range members {
+		slices.SortFunc(index, func(a, b int) int { return cmp.Compare(digests[a], digests[b]) })
+		for _, i := range index[:quota[c]] {
+			out[i] = true
+		}
+	}
+	return out, nil
+}
