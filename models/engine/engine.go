@@ -17,6 +17,9 @@ import (
 
 	"plumbline/models"
 	"plumbline/models/ort"
+	"plumbline/models/tokenizer"
+	"plumbline/scorers/entail"
+	"plumbline/scorers/score"
 )
 
 // DefaultMaxCalls is how many calls may be inside the engine at once. The
@@ -28,32 +31,17 @@ const DefaultMaxCalls = 256
 // idles while the call prepares its next pair.
 const slotsPerWorker = 2
 
-var (
-	// ErrClosed refuses a call to an engine that is closing.
-	ErrClosed = errors.New("the engine is closed")
-	// ErrBusy refuses a call when Config.MaxCalls are inside already.
-	ErrBusy = errors.New("too many calls are waiting for the model; try again later")
-	// ErrNotFinite is the error of a pair for which the model returned NaN or
-	// an infinity.
-	ErrNotFinite = errors.New("the model returned a logit that is not finite")
-)
+// ErrNotFinite is the error of a pair for which the model returned NaN or an
+// infinity.
+var ErrNotFinite error = score.Unavailable("the model's answer for this pair is not finite")
 
-// TooLongError is the error of a pair that does not fit the model.
-type TooLongError struct {
-	// Tokens is the pair's length with special tokens, Max what the model takes.
-	Tokens, Max int
-}
-
-// Error implements error.
-func (e *TooLongError) Error() string {
-	return fmt.Sprintf("the pair has %d tokens and the model takes %d; split the premise or the hypothesis", e.Tokens, e.Max)
-}
-
-// Tokenizer turns a pair into what the model reads.
+// Tokenizer is what the engine needs of models/tokenizer.
 type Tokenizer interface {
-	// EncodePair returns the token ids of the pair with its special tokens, and
-	// the segment of each token. Nothing is cut off.
-	EncodePair(premise, hypothesis string) (ids, types []uint32)
+	entail.Tokenizer
+	// EncodePair returns the model's input for the pair. Nothing is cut off.
+	EncodePair(premise, hypothesis string) tokenizer.PairEncoding
+	// PairOverhead is the number of special tokens of a pair.
+	PairOverhead() int
 }
 
 // Config are the engine's settings. The zero value is a good one.
@@ -67,26 +55,10 @@ type Config struct {
 	MaxCalls int
 }
 
-// Pair is a premise and a hypothesis.
-type Pair struct{ Premise, Hypothesis string }
-
-// Result is the answer for one pair: probabilities that sum to 1, or an error.
-// Neutral and Contradiction are 0 for a two-class model.
-type Result struct {
-	Entailment, Neutral, Contradiction float64
-	Err                                error
-}
-
-// Usage is what a call cost. The times are sums over its pairs; Pairs and
-// Tokens (special tokens included) count what reached the model.
-type Usage struct {
-	Queue, Tokenization, Inference time.Duration
-	Pairs, Tokens                  int
-}
-
-// Engine scores pairs. It is safe for concurrent use.
+// Engine implements entail.Verifier.
 type Engine struct {
 	manifest  models.Manifest
+	digest    string
 	tokenizer Tokenizer
 	queue     *queue
 	slots     int
@@ -96,12 +68,21 @@ type Engine struct {
 // runner is the part of ort.Runner that the workers need; tests of the
 // scheduling put a fake in its place.
 type runner interface {
-	Run(ctx context.Context, ids, types []uint32) ([]float32, error)
+	Run(ctx context.Context, ids, types []int64) ([]float32, error)
 	Close() error
 }
 
-// Open loads the library and the model and starts the workers.
-func Open(model *models.Model, tokenizer Tokenizer, config Config) (*Engine, error) {
+// Open loads the library and the model and starts the workers. It keeps no
+// reference to the model's bytes.
+func Open(model *models.Model, config Config) (*Engine, error) {
+	tokens, err := tokenizer.Parse(model.Tokenizer)
+	if err != nil {
+		return nil, fmt.Errorf("%s of model %s: %w", model.Manifest.Files.Tokenizer.Name, model.Manifest.Name, err)
+	}
+	return open(model, tokens, config)
+}
+
+func open(model *models.Model, tokens Tokenizer, config Config) (*Engine, error) {
 	library, err := ort.Find(config.Library)
 	if err != nil {
 		return nil, err
@@ -122,18 +103,19 @@ func Open(model *models.Model, tokenizer Tokenizer, config Config) (*Engine, err
 		}
 		runners = append(runners, r)
 	}
-	return start(model.Manifest, tokenizer, runners, config.MaxCalls, session.Close), nil
+	return start(model, tokens, runners, config.MaxCalls, session.Close), nil
 }
 
 // start builds an engine over its runners. closeSession is called after the
 // last of them is closed.
-func start(manifest models.Manifest, tokenizer Tokenizer, runners []runner, maxCalls int, closeSession func() error) *Engine {
+func start(model *models.Model, tokens Tokenizer, runners []runner, maxCalls int, closeSession func() error) *Engine {
 	if maxCalls <= 0 {
 		maxCalls = DefaultMaxCalls
 	}
 	e := &Engine{
-		manifest:  manifest,
-		tokenizer: tokenizer,
+		manifest:  model.Manifest,
+		digest:    model.Digest,
+		tokenizer: tokens,
 		queue:     newQueue(maxCalls),
 		slots:     slotsPerWorker * len(runners),
 	}
@@ -161,45 +143,62 @@ func closeAll(runners []runner) error {
 // that must not be waited for are ended through their contexts.
 func (e *Engine) Close() error { return e.close() }
 
-// Score scores the pairs and keeps their order. A pair that cannot be scored
-// has its error in its Result (*TooLongError, ErrNotFinite, or a failure of
-// the library). An error of the call means that nothing was scored: ErrClosed,
-// ErrBusy, or the end of ctx, upon which pairs that wait never reach the model
-// and those that run are stopped.
-func (e *Engine) Score(ctx context.Context, pairs []Pair) ([]Result, Usage, error) {
+// Describe implements entail.Verifier.
+func (e *Engine) Describe(context.Context) (entail.Description, error) {
+	return entail.Description{
+		Name:          e.manifest.Name,
+		Digest:        e.digest,
+		ThreeClass:    e.manifest.ThreeClass(),
+		MaxTokens:     e.manifest.MaxTokens,
+		PairOverhead:  e.tokenizer.PairOverhead(),
+		Tokenizer:     e.tokenizer,
+		Languages:     slices.Clone(e.manifest.Languages),
+		QATemplate:    e.manifest.QATemplate,
+		Deterministic: true,
+		Epsilon:       e.manifest.Epsilon,
+	}, nil
+}
+
+// Verify implements entail.Verifier. A pair that cannot be scored has its
+// error in its Result: score.TooLong for one that does not fit the model (no
+// pair is ever cut), ErrNotFinite, or a failure of the library. An error of the
+// call is entail.ErrClosed, entail.ErrBusy, or the end of ctx, upon which pairs
+// that wait never reach the model and those that run are stopped.
+func (e *Engine) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
 	if err := e.queue.enter(); err != nil {
-		return nil, Usage{}, err
+		return entail.Batch{}, err
 	}
 	defer e.queue.leave()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t := &tally{call: call{ctx: ctx, done: make(chan outcome, e.slots)}, results: make([]Result, len(pairs))}
+	t := &tally{call: call{ctx: ctx, done: make(chan outcome, e.slots)}}
+	t.batch.Results = make([]entail.Result, len(pairs))
+	t.batch.Usage = entail.Usage{Verifier: e.manifest.Name, Digest: e.digest}
 	for i, pair := range pairs {
 		if t.inside == e.slots {
 			if err := t.receive(); err != nil {
-				return nil, Usage{}, err
+				return entail.Batch{}, err
 			}
 		}
 		if err := ctx.Err(); err != nil {
-			return nil, Usage{}, err
+			return entail.Batch{}, err
 		}
 		e.submit(t, i, pair)
 	}
 	for t.inside > 0 {
 		if err := t.receive(); err != nil {
-			return nil, Usage{}, err
+			return entail.Batch{}, err
 		}
 	}
-	return t.results, t.usage, nil
+	return t.batch, nil
 }
 
-// tally is what one Score call knows: its results so far, its cost, and how
+// tally is what one Verify call knows: its results and cost so far, and how
 // many of its pairs are inside. Only the call's goroutine touches it.
 type tally struct {
-	call    call
-	results []Result
-	usage   Usage
-	inside  int
+	call   call
+	batch  entail.Batch
+	inside int
 }
 
 // receive waits for the next outcome or the end of the call.
@@ -211,9 +210,9 @@ func (t *tally) receive() error {
 			return err
 		}
 		t.inside--
-		t.results[o.index] = o.result
-		t.usage.Queue += o.queue
-		t.usage.Inference += o.inference
+		t.batch.Results[o.index] = o.result
+		t.batch.Usage.Queue += o.queue
+		t.batch.Usage.Inference += o.inference
 		return nil
 	case <-t.call.ctx.Done():
 		return t.call.ctx.Err()
@@ -222,33 +221,35 @@ func (t *tally) receive() error {
 
 // submit tokenises a pair, on the call's goroutine so that the workers are
 // left to the model, and queues it if it fits.
-func (e *Engine) submit(t *tally, index int, pair Pair) {
+func (e *Engine) submit(t *tally, index int, pair entail.Pair) {
 	begun := time.Now()
-	ids, types := e.tokenizer.EncodePair(pair.Premise, pair.Hypothesis)
+	encoding := e.tokenizer.EncodePair(pair.Premise, pair.Hypothesis)
 	queued := time.Now()
-	t.usage.Tokenization += queued.Sub(begun)
-	if len(ids) > e.manifest.MaxTokens {
-		t.results[index].Err = &TooLongError{Tokens: len(ids), Max: e.manifest.MaxTokens}
+	usage := &t.batch.Usage
+	usage.Tokenization += queued.Sub(begun)
+	if n := len(encoding.IDs); n > e.manifest.MaxTokens {
+		t.batch.Results[index].Err = score.TooLong(
+			"the pair has %d tokens and the model takes %d; split the premise or the hypothesis", n, e.manifest.MaxTokens)
 		return
 	}
-	t.usage.Pairs++
-	t.usage.Tokens += len(ids)
+	usage.Pairs++
+	usage.Tokens += len(encoding.IDs)
 	t.inside++
-	e.queue.push(&t.call, job{index: index, ids: ids, types: types, queued: queued})
+	e.queue.push(&t.call, job{index: index, encoding: encoding, queued: queued})
 }
 
 // Probe scores a fixed pair and says whether the engine can score at all. It
 // waits its turn like any call. An engine that is full works.
 func (e *Engine) Probe(ctx context.Context) error {
 	const text = "The probe works."
-	results, _, err := e.Score(ctx, []Pair{{Premise: text, Hypothesis: text}})
+	batch, err := e.Verify(ctx, []entail.Pair{{Premise: text, Hypothesis: text}})
 	switch {
-	case errors.Is(err, ErrBusy):
+	case errors.Is(err, entail.ErrBusy):
 		return nil
 	case err != nil:
 		return err
 	default:
-		return results[0].Err
+		return batch.Results[0].Err
 	}
 }
 
@@ -260,7 +261,7 @@ func (e *Engine) work(r runner) {
 			return
 		}
 		begun := time.Now()
-		logits, err := r.Run(c.ctx, j.ids, j.types)
+		logits, err := r.Run(c.ctx, j.encoding.IDs, j.encoding.TypeIDs)
 		// The channel holds all that a call may have inside: this never blocks.
 		c.done <- outcome{
 			index:     j.index,
@@ -272,13 +273,13 @@ func (e *Engine) work(r runner) {
 }
 
 // result turns logits into the probabilities of the classes.
-func (e *Engine) result(logits []float32, err error) Result {
+func (e *Engine) result(logits []float32, err error) entail.Result {
 	if err != nil {
-		return Result{Err: err}
+		return entail.Result{Err: err}
 	}
 	p, err := softmax(logits)
 	if err != nil {
-		return Result{Err: err}
+		return entail.Result{Err: err}
 	}
 	of := func(class string) float64 {
 		if i := slices.Index(e.manifest.Classes, class); i >= 0 {
@@ -286,11 +287,12 @@ func (e *Engine) result(logits []float32, err error) Result {
 		}
 		return 0
 	}
-	return Result{
+	return entail.Result{Scores: entail.Scores{
 		Entailment:    of(models.ClassEntailment),
 		Neutral:       of(models.ClassNeutral),
 		Contradiction: of(models.ClassContradiction),
-	}
+		ThreeClass:    e.manifest.ThreeClass(),
+	}}
 }
 
 // softmax returns exp(x) / Σ exp(x), in float64 and shifted by the maximum so

@@ -11,35 +11,51 @@ import (
 	"time"
 
 	"plumbline/models"
+	"plumbline/models/tokenizer"
+	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/scorers/entail"
+	"plumbline/scorers/score"
 )
 
 // letters is a tokenizer that makes a token of every byte; the first id is the
 // first byte of the hypothesis, by which a test knows the pair.
 type letters struct{}
 
-func (letters) EncodePair(premise, hypothesis string) (ids, types []uint32) {
+func (letters) EncodePair(premise, hypothesis string) (p tokenizer.PairEncoding) {
 	for _, b := range []byte(hypothesis + premise) {
-		ids = append(ids, uint32(b))
+		p.IDs = append(p.IDs, int64(b))
 	}
-	return ids, make([]uint32, len(ids))
+	p.TypeIDs = make([]int64, len(p.IDs))
+	return p
 }
 
-var threeClasses = models.Manifest{
-	Classes:   []string{models.ClassContradiction, models.ClassEntailment, models.ClassNeutral},
-	MaxTokens: 16,
+func (letters) Spans(string) []entail.Span { return nil }
+func (letters) PairOverhead() int          { return 0 }
+
+// threeClasses is a model without weights whose classes stand in an unusual
+// order.
+func threeClasses() *models.Model {
+	return &models.Model{
+		Manifest: models.Manifest{
+			Name:      "fake",
+			Classes:   []string{models.ClassContradiction, models.ClassEntailment, models.ClassNeutral},
+			MaxTokens: 16,
+		},
+		Digest: "sha256:fake",
+	}
 }
 
 // fakeRunner is a model made of one function of the pair's ids.
-type fakeRunner func(ctx context.Context, ids []uint32) ([]float32, error)
+type fakeRunner func(ctx context.Context, ids []int64) ([]float32, error)
 
-func (f fakeRunner) Run(ctx context.Context, ids, _ []uint32) ([]float32, error) { return f(ctx, ids) }
-func (fakeRunner) Close() error                                                  { return nil }
+func (f fakeRunner) Run(ctx context.Context, ids, _ []int64) ([]float32, error) { return f(ctx, ids) }
+func (fakeRunner) Close() error                                                 { return nil }
 
 // startFake starts an engine with the given number of equal fake workers and
 // closes it when the test ends.
 func startFake(t *testing.T, workers, maxCalls int, run fakeRunner) *Engine {
 	t.Helper()
-	e := start(threeClasses, letters{}, slices.Repeat([]runner{run}, workers), maxCalls, func() error { return nil })
+	e := start(threeClasses(), letters{}, slices.Repeat([]runner{run}, workers), maxCalls, func() error { return nil })
 	t.Cleanup(func() {
 		if err := e.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -49,12 +65,12 @@ func startFake(t *testing.T, workers, maxCalls int, run fakeRunner) *Engine {
 }
 
 // byID answers with contradiction, entailment and neutral logits (0, id, 0).
-func byID(_ context.Context, ids []uint32) ([]float32, error) {
+func byID(_ context.Context, ids []int64) ([]float32, error) {
 	return []float32{0, float32(ids[0]), 0}, nil
 }
 
-func hypotheses(texts ...string) []Pair {
-	pairs := make([]Pair, len(texts))
+func hypotheses(texts ...string) []entail.Pair {
+	pairs := make([]entail.Pair, len(texts))
 	for i, text := range texts {
 		pairs[i].Hypothesis = text
 	}
@@ -64,33 +80,33 @@ func hypotheses(texts ...string) []Pair {
 func TestScoreKeepsOrderAndReadsClassesByName(t *testing.T) {
 	e := startFake(t, 3, 0, byID)
 	texts := strings.Split("\x01,\x02,\x03,\x04,\x05,\x06,\x07,\x08,\x09", ",")
-	results, usage, err := e.Score(t.Context(), hypotheses(texts...))
+	batch, err := e.Verify(t.Context(), hypotheses(texts...))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, r := range results {
+	for i, r := range batch.Results {
 		x := math.Exp(float64(texts[i][0]))
-		want := Result{Entailment: x / (x + 2), Neutral: 1 / (x + 2), Contradiction: 1 / (x + 2)}
-		if r.Err != nil || math.Abs(r.Entailment-want.Entailment) > 1e-12 ||
-			math.Abs(r.Neutral-want.Neutral) > 1e-12 || math.Abs(r.Contradiction-want.Contradiction) > 1e-12 {
+		want := entail.Scores{Entailment: x / (x + 2), Neutral: 1 / (x + 2), Contradiction: 1 / (x + 2), ThreeClass: true}
+		if r.Err != nil || !r.Scores.ThreeClass || distance(r.Scores, want) > 1e-12 {
 			t.Errorf("result %d = %+v, want %+v", i, r, want)
 		}
 	}
-	if usage.Pairs != len(texts) || usage.Tokens != len(texts) {
-		t.Errorf("usage = %+v, want %d pairs of one token", usage, len(texts))
+	if batch.Usage.Pairs != len(texts) || batch.Usage.Tokens != len(texts) {
+		t.Errorf("usage = %+v, want %d pairs of one token", batch.Usage, len(texts))
 	}
 }
 
 func TestScoreOfNothingIsNothing(t *testing.T) {
-	results, usage, err := startFake(t, 1, 0, byID).Score(t.Context(), nil)
-	if err != nil || len(results) != 0 || usage != (Usage{}) {
-		t.Errorf("= %v, %+v, %v", results, usage, err)
+	batch, err := startFake(t, 1, 0, byID).Verify(t.Context(), nil)
+	want := entail.Usage{Verifier: "fake", Digest: "sha256:fake"}
+	if err != nil || len(batch.Results) != 0 || batch.Usage != want {
+		t.Errorf("= %+v, %v", batch, err)
 	}
 }
 
 func TestAPairThatFailsFailsAlone(t *testing.T) {
 	broken := errors.New("broken")
-	e := startFake(t, 2, 0, func(_ context.Context, ids []uint32) ([]float32, error) {
+	e := startFake(t, 2, 0, func(_ context.Context, ids []int64) ([]float32, error) {
 		switch ids[0] {
 		case 'n':
 			return []float32{0, float32(math.NaN()), 0}, nil
@@ -102,24 +118,24 @@ func TestAPairThatFailsFailsAlone(t *testing.T) {
 			return []float32{0, 0, 0}, nil
 		}
 	})
-	results, usage, err := e.Score(t.Context(), hypotheses("n", "i", "b", strings.Repeat("x", 17), strings.Repeat("x", 16)))
+	batch, err := e.Verify(t.Context(), hypotheses("n", "i", "b", strings.Repeat("x", 17), strings.Repeat("x", 16)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []error{ErrNotFinite, ErrNotFinite, broken} {
-		if !errors.Is(results[i].Err, want) {
-			t.Errorf("result %d: error = %v, want %v", i, results[i].Err, want)
+		if !errors.Is(batch.Results[i].Err, want) {
+			t.Errorf("result %d: error = %v, want %v", i, batch.Results[i].Err, want)
 		}
 	}
-	var tooLong *TooLongError
-	if !errors.As(results[3].Err, &tooLong) || *tooLong != (TooLongError{Tokens: 17, Max: 16}) {
-		t.Errorf("17 tokens: error = %v, want TooLongError", results[3].Err)
+	tooLong := batch.Results[3].Err
+	if score.Reason(tooLong).Status != plumblinev1.Status_STATUS_TOO_LONG || !strings.Contains(tooLong.Error(), "17 tokens") {
+		t.Errorf("17 tokens: error = %v, want STATUS_TOO_LONG", tooLong)
 	}
-	if results[4].Err != nil || math.Abs(results[4].Entailment-1.0/3) > 1e-15 {
-		t.Errorf("16 tokens: %+v, want thirds", results[4])
+	if batch.Results[4].Err != nil || math.Abs(batch.Results[4].Scores.Entailment-1.0/3) > 1e-15 {
+		t.Errorf("16 tokens: %+v, want thirds", batch.Results[4])
 	}
-	if usage.Pairs != 4 || usage.Tokens != 19 {
-		t.Errorf("usage = %+v, want 4 pairs and 19 tokens: the long pair never reached the model", usage)
+	if batch.Usage.Pairs != 4 || batch.Usage.Tokens != 19 {
+		t.Errorf("usage = %+v, want 4 pairs and 19 tokens: the long pair never reached the model", batch.Usage)
 	}
 }
 
@@ -129,7 +145,7 @@ func TestCallsTakeTurns(t *testing.T) {
 	step := make(chan struct{})
 	var mu sync.Mutex
 	var order []byte
-	e := startFake(t, 1, 0, func(_ context.Context, ids []uint32) ([]float32, error) {
+	e := startFake(t, 1, 0, func(_ context.Context, ids []int64) ([]float32, error) {
 		<-step
 		mu.Lock()
 		defer mu.Unlock()
@@ -139,7 +155,7 @@ func TestCallsTakeTurns(t *testing.T) {
 	var calls sync.WaitGroup
 	score := func(text string) {
 		calls.Go(func() {
-			if _, _, err := e.Score(t.Context(), hypotheses(strings.Split(text, "")...)); err != nil {
+			if _, err := e.Verify(t.Context(), hypotheses(strings.Split(text, "")...)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -179,7 +195,7 @@ func TestCancelledPairsNeverReachTheModel(t *testing.T) {
 	release := make(chan struct{})
 	var mu sync.Mutex
 	seen := map[byte]int{}
-	e := startFake(t, 2, 0, func(_ context.Context, ids []uint32) ([]float32, error) {
+	e := startFake(t, 2, 0, func(_ context.Context, ids []int64) ([]float32, error) {
 		mu.Lock()
 		seen[byte(ids[0])]++
 		mu.Unlock()
@@ -190,7 +206,7 @@ func TestCancelledPairsNeverReachTheModel(t *testing.T) {
 	})
 	holders := make(chan error, 1)
 	go func() {
-		_, _, err := e.Score(t.Context(), hypotheses("h", "h"))
+		_, err := e.Verify(t.Context(), hypotheses("h", "h"))
 		holders <- err
 	}()
 	waitFor(t, "both workers to be held", func() bool { mu.Lock(); defer mu.Unlock(); return seen['h'] == 2 })
@@ -199,7 +215,7 @@ func TestCancelledPairsNeverReachTheModel(t *testing.T) {
 	cancelled := make(chan error, 10)
 	for range cap(cancelled) {
 		go func() {
-			_, _, err := e.Score(ctx, hypotheses(strings.Split(strings.Repeat("c", 100), "")...))
+			_, err := e.Verify(ctx, hypotheses(strings.Split(strings.Repeat("c", 100), "")...))
 			cancelled <- err
 		}()
 	}
@@ -214,7 +230,7 @@ func TestCancelledPairsNeverReachTheModel(t *testing.T) {
 	if err := <-holders; err != nil {
 		t.Error(err)
 	}
-	if _, _, err := e.Score(t.Context(), hypotheses("z")); err != nil {
+	if _, err := e.Verify(t.Context(), hypotheses("z")); err != nil {
 		t.Errorf("the next call: %v", err)
 	}
 	mu.Lock()
@@ -226,7 +242,7 @@ func TestCancelledPairsNeverReachTheModel(t *testing.T) {
 
 func TestARunningPairIsStopped(t *testing.T) {
 	running := make(chan struct{})
-	e := startFake(t, 1, 0, func(ctx context.Context, _ []uint32) ([]float32, error) {
+	e := startFake(t, 1, 0, func(ctx context.Context, _ []int64) ([]float32, error) {
 		close(running)
 		<-ctx.Done()
 		return nil, ctx.Err()
@@ -234,7 +250,7 @@ func TestARunningPairIsStopped(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan error)
 	go func() {
-		_, _, err := e.Score(ctx, hypotheses("x"))
+		_, err := e.Verify(ctx, hypotheses("x"))
 		done <- err
 	}()
 	<-running
@@ -246,28 +262,28 @@ func TestARunningPairIsStopped(t *testing.T) {
 
 func TestCallsBeyondTheBoundAreRefused(t *testing.T) {
 	release := make(chan struct{})
-	e := startFake(t, 1, 2, func(context.Context, []uint32) ([]float32, error) {
+	e := startFake(t, 1, 2, func(context.Context, []int64) ([]float32, error) {
 		<-release
 		return []float32{0, 0, 0}, nil
 	})
 	var inside sync.WaitGroup
 	for range 2 {
 		inside.Go(func() {
-			if _, _, err := e.Score(t.Context(), hypotheses("x")); err != nil {
+			if _, err := e.Verify(t.Context(), hypotheses("x")); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	waitFor(t, "two calls inside", func() bool { e.queue.mu.Lock(); defer e.queue.mu.Unlock(); return e.queue.calls == 2 })
-	if _, _, err := e.Score(t.Context(), hypotheses("x")); !errors.Is(err, ErrBusy) {
-		t.Errorf("third call: %v, want ErrBusy", err)
+	if _, err := e.Verify(t.Context(), hypotheses("x")); !errors.Is(err, entail.ErrBusy) {
+		t.Errorf("third call: %v, want entail.ErrBusy", err)
 	}
 	if err := e.Probe(t.Context()); err != nil {
 		t.Errorf("probe of a full engine: %v", err)
 	}
 	close(release)
 	inside.Wait()
-	if _, _, err := e.Score(t.Context(), hypotheses("x")); err != nil {
+	if _, err := e.Verify(t.Context(), hypotheses("x")); err != nil {
 		t.Errorf("after the others left: %v", err)
 	}
 }
@@ -275,15 +291,15 @@ func TestCallsBeyondTheBoundAreRefused(t *testing.T) {
 func TestCloseDrainsAndRefuses(t *testing.T) {
 	running, release := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	e := startFake(t, 2, 0, func(context.Context, []uint32) ([]float32, error) {
+	e := startFake(t, 2, 0, func(context.Context, []int64) ([]float32, error) {
 		once.Do(func() { close(running) })
 		<-release
 		return []float32{0, 0, 0}, nil
 	})
 	inside := make(chan error, 1)
 	go func() {
-		results, _, err := e.Score(t.Context(), hypotheses(strings.Split(strings.Repeat("x", 50), "")...))
-		for _, r := range results {
+		batch, err := e.Verify(t.Context(), hypotheses(strings.Split(strings.Repeat("x", 50), "")...))
+		for _, r := range batch.Results {
 			err = errors.Join(err, r.Err)
 		}
 		inside <- err
@@ -292,11 +308,11 @@ func TestCloseDrainsAndRefuses(t *testing.T) {
 	closed := make(chan error, 1)
 	go func() { closed <- e.Close() }()
 	waitFor(t, "the engine to close its door", func() bool { e.queue.mu.Lock(); defer e.queue.mu.Unlock(); return e.queue.closed })
-	if _, _, err := e.Score(t.Context(), hypotheses("x")); !errors.Is(err, ErrClosed) {
-		t.Errorf("call to a closing engine: %v, want ErrClosed", err)
+	if _, err := e.Verify(t.Context(), hypotheses("x")); !errors.Is(err, entail.ErrClosed) {
+		t.Errorf("call to a closing engine: %v, want entail.ErrClosed", err)
 	}
-	if err := e.Probe(t.Context()); !errors.Is(err, ErrClosed) {
-		t.Errorf("probe of a closing engine: %v, want ErrClosed", err)
+	if err := e.Probe(t.Context()); !errors.Is(err, entail.ErrClosed) {
+		t.Errorf("probe of a closing engine: %v, want entail.ErrClosed", err)
 	}
 	select {
 	case err := <-closed:
@@ -319,13 +335,13 @@ func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
 		callers.Go(func() {
 			want := math.Exp(float64(id)) / (math.Exp(float64(id)) + 2)
 			for range 20 {
-				results, _, err := e.Score(t.Context(), hypotheses(string(rune(id)), string(rune(id)), string(rune(id))))
+				batch, err := e.Verify(t.Context(), hypotheses(string(rune(id)), string(rune(id)), string(rune(id))))
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				for _, r := range results {
-					if r.Err != nil || math.Abs(r.Entailment-want) > 1e-12 {
+				for _, r := range batch.Results {
+					if r.Err != nil || math.Abs(r.Scores.Entailment-want) > 1e-12 {
 						t.Errorf("caller %d got %+v, want entailment %v", id, r, want)
 					}
 				}
@@ -336,7 +352,7 @@ func TestManyCallersGetTheirOwnAnswers(t *testing.T) {
 }
 
 func TestProbeReportsABrokenModel(t *testing.T) {
-	e := startFake(t, 1, 0, func(context.Context, []uint32) ([]float32, error) {
+	e := startFake(t, 1, 0, func(context.Context, []int64) ([]float32, error) {
 		return []float32{0, float32(math.NaN()), 0}, nil
 	})
 	e.manifest.MaxTokens = 100

@@ -4,9 +4,12 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"plumbline/models/tokenizer"
+	"plumbline/scorers/entail"
 )
 
-// call is one Score call. Its goroutine prepares jobs and receives outcomes;
+// call is one Verify call. Its goroutine prepares jobs and receives outcomes;
 // nothing of it is shared but what the queue guards.
 type call struct {
 	ctx  context.Context
@@ -17,15 +20,15 @@ type call struct {
 
 // job is one tokenised pair.
 type job struct {
-	index      int
-	ids, types []uint32
-	queued     time.Time
+	index    int
+	encoding tokenizer.PairEncoding
+	queued   time.Time
 }
 
 // outcome is a job's answer on its way back to the call.
 type outcome struct {
 	index            int
-	result           Result
+	result           entail.Result
 	queue, inference time.Duration
 }
 
@@ -55,10 +58,10 @@ func (q *queue) enter() error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.closed {
-		return ErrClosed
+		return entail.ErrClosed
 	}
 	if q.calls == q.maxCalls {
-		return ErrBusy
+		return entail.ErrBusy
 	}
 	q.calls++
 	return nil

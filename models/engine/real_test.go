@@ -16,6 +16,7 @@ import (
 
 	"plumbline/internal/orttest"
 	"plumbline/models/bundled"
+	"plumbline/scorers/entail"
 )
 
 // reference is a pair with what Hugging Face tokenizers and Python's ONNX
@@ -23,21 +24,23 @@ import (
 type reference struct {
 	Premise    string    `json:"premise"`
 	Hypothesis string    `json:"hypothesis"`
-	IDs        []uint32  `json:"ids"`
-	Types      []uint32  `json:"types"`
+	IDs        []int64   `json:"ids"`
+	Types      []int64   `json:"types"`
 	Logits     []float32 `json:"logits"`
 }
 
-func (r reference) pair() Pair { return Pair{Premise: r.Premise, Hypothesis: r.Hypothesis} }
+func (r reference) pair() entail.Pair {
+	return entail.Pair{Premise: r.Premise, Hypothesis: r.Hypothesis}
+}
 
 // want is the softmax of the reference's logits.
-func (r reference) want(t *testing.T) Result {
+func (r reference) want(t *testing.T) entail.Scores {
 	t.Helper()
 	p, err := softmax(r.Logits)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return Result{Entailment: p[0], Neutral: p[1], Contradiction: p[2]}
+	return entail.Scores{Entailment: p[0], Neutral: p[1], Contradiction: p[2], ThreeClass: true}
 }
 
 func readReferences(tb testing.TB) []reference {
@@ -53,32 +56,29 @@ func readReferences(tb testing.TB) []reference {
 	return refs
 }
 
-// lookup is a tokenizer that knows the references' token ids: it keeps these
-// tests about the engine.
-type lookup map[Pair]reference
-
-func (l lookup) EncodePair(premise, hypothesis string) (ids, types []uint32) {
-	ref := l[Pair{premise, hypothesis}]
-	return ref.IDs, ref.Types
-}
-
-func pairsOf(refs []reference) []Pair {
-	pairs := make([]Pair, len(refs))
+func pairsOf(refs []reference) []entail.Pair {
+	pairs := make([]entail.Pair, len(refs))
 	for i, ref := range refs {
 		pairs[i] = ref.pair()
 	}
 	return pairs
 }
 
-// openReal opens the bundled model and closes it when the test ends.
-func openReal(tb testing.TB, tokenizer Tokenizer, workers int) *Engine {
+// openReal opens the bundled model and closes it when the test ends. Without a
+// tokenizer of the test's it has its own.
+func openReal(tb testing.TB, tokens Tokenizer, workers int) *Engine {
 	tb.Helper()
-	library := orttest.Library(tb)
+	config := Config{Library: orttest.Library(tb), Workers: workers}
 	model, err := bundled.Load()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	e, err := Open(model, tokenizer, Config{Library: library, Workers: workers})
+	var e *Engine
+	if tokens == nil {
+		e, err = Open(model, config)
+	} else {
+		e, err = open(model, tokens, config)
+	}
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -88,16 +88,6 @@ func openReal(tb testing.TB, tokenizer Tokenizer, workers int) *Engine {
 		}
 	})
 	return e
-}
-
-func openReferences(tb testing.TB, workers int) (*Engine, []reference) {
-	tb.Helper()
-	refs := readReferences(tb)
-	tokens := lookup{}
-	for _, ref := range refs {
-		tokens[ref.pair()] = ref
-	}
-	return openReal(tb, tokens, workers), refs
 }
 
 // tolerance is 1e-5 on processors that compute as the one of the references
@@ -110,22 +100,22 @@ func tolerance() float64 {
 	return 0.03
 }
 
-func distance(a, b Result) float64 {
+func distance(a, b entail.Scores) float64 {
 	return max(math.Abs(a.Entailment-b.Entailment), math.Abs(a.Neutral-b.Neutral), math.Abs(a.Contradiction-b.Contradiction))
 }
 
 func TestScoresEqualThoseOfPython(t *testing.T) {
-	e, refs := openReferences(t, 2)
-	results, _, err := e.Score(t.Context(), pairsOf(refs))
+	e, refs := openReal(t, nil, 2), readReferences(t)
+	batch, err := e.Verify(t.Context(), pairsOf(refs))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var worst float64
-	for i, r := range results {
+	for i, r := range batch.Results {
 		if r.Err != nil {
 			t.Fatalf("pair %d: %v", i, r.Err)
 		}
-		worst = max(worst, distance(r, refs[i].want(t)))
+		worst = max(worst, distance(r.Scores, refs[i].want(t)))
 	}
 	t.Logf("largest difference over %d pairs: %.3g", len(refs), worst)
 	if worst > tolerance() {
@@ -136,27 +126,27 @@ func TestScoresEqualThoseOfPython(t *testing.T) {
 // TestScoresDoNotDependOnNeighbours asks for bit-equality, which is what the
 // manifest's epsilon of 0 says.
 func TestScoresDoNotDependOnNeighbours(t *testing.T) {
-	e, refs := openReferences(t, 2)
+	e, refs := openReal(t, nil, 2), readReferences(t)
 	pairs := pairsOf(refs)
-	together, _, err := e.Score(t.Context(), pairs)
+	together, err := e.Verify(t.Context(), pairs)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := 0; i < len(pairs); i += 5 {
-		alone, _, err := e.Score(t.Context(), pairs[i:i+1])
+		alone, err := e.Verify(t.Context(), pairs[i:i+1])
 		if err != nil {
 			t.Fatal(err)
 		}
-		if alone[0] != together[i] {
-			t.Errorf("pair %d: alone %+v, among others %+v", i, alone[0], together[i])
+		if alone.Results[0] != together.Results[i] {
+			t.Errorf("pair %d: alone %+v, among others %+v", i, alone.Results[0], together.Results[i])
 		}
 	}
 }
 
 func TestConcurrentCallsOfTheRealModel(t *testing.T) {
-	e, refs := openReferences(t, 2)
+	e, refs := openReal(t, nil, 2), readReferences(t)
 	short := refs[:8]
-	want, _, err := e.Score(t.Context(), pairsOf(short))
+	want, err := e.Verify(t.Context(), pairsOf(short))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,11 +154,11 @@ func TestConcurrentCallsOfTheRealModel(t *testing.T) {
 	for caller := range 64 {
 		callers.Go(func() {
 			i := caller % len(short)
-			got, usage, err := e.Score(t.Context(), []Pair{short[i].pair()})
-			if err != nil || got[0] != want[i] {
-				t.Errorf("caller %d: %+v, %v; want %+v", caller, got, err, want[i])
+			got, err := e.Verify(t.Context(), []entail.Pair{short[i].pair()})
+			if err != nil || got.Results[0] != want.Results[i] {
+				t.Errorf("caller %d: %+v, %v; want %+v", caller, got.Results, err, want.Results[i])
 			}
-			if usage.Pairs != 1 || usage.Tokens != len(short[i].IDs) || usage.Inference <= 0 {
+			if usage := got.Usage; usage.Pairs != 1 || usage.Tokens != len(short[i].IDs) || usage.Inference <= 0 {
 				t.Errorf("caller %d: usage %+v", caller, usage)
 			}
 		})
@@ -177,39 +167,39 @@ func TestConcurrentCallsOfTheRealModel(t *testing.T) {
 }
 
 func TestCancellationStopsTheRealModel(t *testing.T) {
-	e, refs := openReferences(t, 1)
+	e, refs := openReal(t, nil, 1), readReferences(t)
 	longest := refs[0]
 	for _, ref := range refs {
 		if len(ref.IDs) > len(longest.IDs) {
 			longest = ref
 		}
 	}
-	many := make([]Pair, 400)
+	many := make([]entail.Pair, 400)
 	for i := range many {
 		many[i] = longest.pair()
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	time.AfterFunc(30*time.Millisecond, cancel)
-	if _, _, err := e.Score(ctx, many); !errors.Is(err, context.Canceled) {
+	if _, err := e.Verify(ctx, many); !errors.Is(err, context.Canceled) {
 		t.Fatalf("cancelled call: %v", err)
 	}
 	// The runner's terminate flag must not have stuck.
 	for range 3 {
-		results, _, err := e.Score(t.Context(), []Pair{longest.pair()})
-		if err != nil || results[0].Err != nil {
-			t.Fatalf("the next call: %+v, %v", results, err)
+		batch, err := e.Verify(t.Context(), []entail.Pair{longest.pair()})
+		if err != nil || batch.Results[0].Err != nil {
+			t.Fatalf("the next call: %+v, %v", batch.Results, err)
 		}
-		if d := distance(results[0], longest.want(t)); d > tolerance() {
+		if d := distance(batch.Results[0].Scores, longest.want(t)); d > tolerance() {
 			t.Errorf("the next call is off by %g", d)
 		}
 	}
 }
 
 func TestADeadlineIsTheErrorOfTheCall(t *testing.T) {
-	e, refs := openReferences(t, 1)
+	e, refs := openReal(t, nil, 1), readReferences(t)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Nanosecond)
 	defer cancel()
-	if _, _, err := e.Score(ctx, pairsOf(refs)); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := e.Verify(ctx, pairsOf(refs)); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("error = %v, want context.DeadlineExceeded", err)
 	}
 }
@@ -226,22 +216,22 @@ func TestOpenExplainsABrokenNetwork(t *testing.T) {
 				t.Fatal(err)
 			}
 			model.Weights = spoil(model.Weights)
-			_, err = Open(model, lookup{}, Config{Library: library})
+			_, err = Open(model, Config{Library: library})
 			if err == nil || !strings.Contains(err.Error(), "model.int8.onnx") || !strings.Contains(err.Error(), "fetch it again") {
 				t.Errorf("error = %v, want one that names the file and says what to do", err)
 			}
 		})
 	}
 	// A failed open must have let go of the library.
-	openReal(t, lookup{}, 1)
+	openReal(t, nil, 1)
 }
 
 // TestSwappingModelsUnderLoad opens and closes engines while another scores:
 // they share the one library of the process.
 func TestSwappingModelsUnderLoad(t *testing.T) {
-	e, refs := openReferences(t, 1)
-	pair := []Pair{refs[0].pair()}
-	want, _, err := e.Score(t.Context(), pair)
+	e, refs := openReal(t, nil, 1), readReferences(t)
+	pair := []entail.Pair{refs[0].pair()}
+	want, err := e.Verify(t.Context(), pair)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -249,18 +239,18 @@ func TestSwappingModelsUnderLoad(t *testing.T) {
 	var load sync.WaitGroup
 	load.Go(func() {
 		for ctx.Err() == nil {
-			got, _, err := e.Score(t.Context(), pair)
-			if err != nil || got[0] != want[0] {
-				t.Errorf("under a swap: %+v, %v; want %+v", got, err, want[0])
+			got, err := e.Verify(t.Context(), pair)
+			if err != nil || got.Results[0] != want.Results[0] {
+				t.Errorf("under a swap: %+v, %v; want %+v", got.Results, err, want.Results[0])
 				return
 			}
 		}
 	})
 	for range 5 {
-		other, _ := openReferences(t, 1)
-		got, _, err := other.Score(t.Context(), pair)
-		if err != nil || got[0] != want[0] {
-			t.Errorf("the other engine: %+v, %v; want %+v", got, err, want[0])
+		other := openReal(t, nil, 1)
+		got, err := other.Verify(t.Context(), pair)
+		if err != nil || got.Results[0] != want.Results[0] {
+			t.Errorf("the other engine: %+v, %v; want %+v", got.Results, err, want.Results[0])
 		}
 		if err := other.Close(); err != nil {
 			t.Error(err)

@@ -134,13 +134,12 @@ func (r *Runner) Close() error {
 // next Run. ids and types have equal length, between 1 and the manifest's
 // MaxTokens. When ctx ends, the run is stopped between two nodes of the
 // network, and the error is ctx's.
-func (r *Runner) Run(ctx context.Context, ids, types []uint32) ([]float32, error) {
+func (r *Runner) Run(ctx context.Context, ids, types []int64) ([]float32, error) {
 	if len(ids) == 0 || len(ids) > r.session.limit || len(types) != len(ids) {
 		return nil, fmt.Errorf("a run needs 1 to %d token ids with as many types, got %d and %d", r.session.limit, len(ids), len(types))
 	}
-	for i := range ids {
-		r.ids[i], r.types[i] = int64(ids[i]), int64(types[i])
-	}
+	copy(r.ids, ids)
+	copy(r.types, types)
 	inputs, err := r.tensors(len(ids))
 	defer destroy(inputs)
 	if err != nil {

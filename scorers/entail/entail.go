@@ -91,6 +91,9 @@ type Description struct {
 	ThreeClass bool
 	// MaxTokens is the longest pair in tokens, special tokens included.
 	MaxTokens int
+	// TrainedTokens is the longest pair seen in training, if that is less than
+	// MaxTokens: windows of evidence should not be larger. 0 means MaxTokens.
+	TrainedTokens int
 	// PairOverhead is the number of special tokens that a pair costs.
 	PairOverhead int
 	// Tokenizer counts as the model does; nil if the model is remote and its
