@@ -5,26 +5,17 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"google.golang.org/genproto/googleapis/rpc/code"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	plumblinev1 "plumbline/proto/plumbline/v1"
-)
-
-// Machine-readable reasons of records that could not be read.
-const (
-	reasonLineTooLong  = "LINE_TOO_LONG"
-	reasonNotUTF8      = "NOT_UTF8"
-	reasonNotJSON      = "NOT_JSON"
-	reasonFieldUnknown = "FIELD_UNKNOWN"
-	reasonFieldInvalid = "FIELD_INVALID"
+	"plumbline/server/fault"
 )
 
 // Encode writes a message as one line of protobuf-JSON with proto field names,
@@ -44,9 +35,9 @@ func Encode(message proto.Message) ([]byte, error) {
 // Decode reads one record into message. Both spellings of a field (max_score
 // and maxScore) are read; an unknown field is an error. What it returns names
 // the field and never quotes a value, since records hold evidence.
-func Decode(data []byte, message proto.Message) *plumblinev1.ItemError {
+func Decode(data []byte, message proto.Message) error {
 	if !utf8.Valid(data) {
-		return invalid(reasonNotUTF8, "", "byte %d is not valid UTF-8: save the file as UTF-8", firstInvalidByte(data)+1)
+		return fault.New(fault.MessageMalformed, "byte %d is not valid UTF-8: save the file as UTF-8", firstInvalidByte(data)+1)
 	}
 	err := protojson.Unmarshal(data, message)
 	if err == nil {
@@ -55,16 +46,15 @@ func Decode(data []byte, message proto.Message) *plumblinev1.ItemError {
 	if problem := diagnose(data, message.ProtoReflect().Descriptor()); problem != nil {
 		return problem
 	}
-	return invalid(reasonNotJSON, "", "cannot be read as %s in protobuf-JSON", message.ProtoReflect().Descriptor().Name())
+	return fault.New(fault.MessageMalformed, "cannot be read as %s in protobuf-JSON", message.ProtoReflect().Descriptor().Name())
 }
 
-func invalid(reason, field, format string, args ...any) *plumblinev1.ItemError {
-	return &plumblinev1.ItemError{
-		Code:    code.Code_INVALID_ARGUMENT.String(),
-		Message: fmt.Sprintf(format, args...),
-		Field:   field,
-		Reason:  reason,
+// malformed is the failure of one field, or of the record where path is empty.
+func malformed(path, format string, args ...any) error {
+	if path == "" {
+		return fault.New(fault.MessageMalformed, format, args...)
 	}
+	return fault.Field(fault.MessageMalformed, path, format, args...)
 }
 
 func firstInvalidByte(data []byte) int {
@@ -81,35 +71,26 @@ func firstInvalidByte(data []byte) int {
 // diagnose finds the first thing that keeps JSON from being a message of the
 // given type. protojson's own errors carry a column but no field path, and they
 // quote values.
-func diagnose(data []byte, message protoreflect.MessageDescriptor) *plumblinev1.ItemError {
+func diagnose(data []byte, message protoreflect.MessageDescriptor) error {
 	d := diagnosis{decoder: json.NewDecoder(bytes.NewReader(data))}
 	d.decoder.UseNumber()
 	err := d.message(message, "")
 	if err == nil {
-		if _, err = d.decoder.Token(); err == nil {
-			err = invalidRecord(invalid(reasonNotJSON, "", "there is text after the end of the record at byte %d", d.decoder.InputOffset()))
+		if _, err := d.decoder.Token(); errors.Is(err, io.EOF) {
+			return nil
 		}
+		return malformed("", "there is text after the end of the record: one record is one JSON object on one line")
 	}
-	var found *recordError
 	var syntax *json.SyntaxError
 	switch {
-	case errors.As(err, &found):
-		return found.item
 	case errors.As(err, &syntax):
-		return invalid(reasonNotJSON, "", "not JSON at byte %d: one record is one JSON object on one line", syntax.Offset+1)
+		return malformed("", "not JSON at byte %d: one record is one JSON object on one line", syntax.Offset+1)
 	case errors.Is(err, errCutOff):
-		return invalid(reasonNotJSON, "", "the JSON ends too early: one record is one JSON object on one line")
+		return malformed("", "the JSON ends too early: one record is one JSON object on one line")
 	default:
-		return nil
+		return err
 	}
 }
-
-// recordError carries a finding up through the walk.
-type recordError struct{ item *plumblinev1.ItemError }
-
-func (e *recordError) Error() string { return e.item.GetMessage() }
-
-func invalidRecord(item *plumblinev1.ItemError) error { return &recordError{item} }
 
 // errCutOff is the end of the data inside a value.
 var errCutOff = errors.New("the JSON ends too early")
@@ -175,7 +156,7 @@ func (d *diagnosis) message(message protoreflect.MessageDescriptor, path string)
 			field = message.Fields().ByTextName(key)
 		}
 		if field == nil {
-			return invalidRecord(invalid(reasonFieldUnknown, join(path, key), "unknown field in %s: check its spelling", message.Name()))
+			return malformed(join(path, key), "unknown field in %s: check its spelling", message.Name())
 		}
 		path := join(path, string(field.Name()))
 		if err := repeats(seen, field, path); err != nil {
@@ -188,12 +169,12 @@ func (d *diagnosis) message(message protoreflect.MessageDescriptor, path string)
 // repeats reports a field that is given twice or beside one that excludes it.
 func repeats(seen map[protoreflect.Name]bool, field protoreflect.FieldDescriptor, path string) error {
 	if seen[field.Name()] {
-		return invalidRecord(invalid(reasonFieldInvalid, path, "given twice"))
+		return malformed(path, "given twice")
 	}
 	seen[field.Name()] = true
 	if oneof := field.ContainingOneof(); oneof != nil && !oneof.IsSynthetic() {
 		if seen[oneof.Name()] {
-			return invalidRecord(invalid(reasonFieldInvalid, path, "give only one of the fields of %s", oneof.Name()))
+			return malformed(path, "give only one of the fields of %s", oneof.Name())
 		}
 		seen[oneof.Name()] = true
 	}
@@ -311,7 +292,7 @@ func mismatch(path, want string, token json.Token) error {
 	case bool:
 		found = "true or false"
 	}
-	return invalidRecord(invalid(reasonFieldInvalid, path, "must be %s, found %s", want, found))
+	return malformed(path, "must be %s, found %s", want, found)
 }
 
 func join(path, name string) string {

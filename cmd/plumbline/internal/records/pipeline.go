@@ -10,14 +10,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"strings"
 
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
-	"google.golang.org/genproto/googleapis/rpc/code"
 	"google.golang.org/protobuf/proto"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/server/fault"
 )
 
 // Handler answers one record: with a message, or with what was wrong.
@@ -152,19 +151,16 @@ func read(ctx context.Context, in io.Reader, limit int) <-chan lineOrError {
 
 func (p Pipeline) handle(ctx context.Context, line Line) outcome {
 	if line.TooLong {
-		return p.failed(line.Number, invalid(reasonLineTooLong, "",
-			"the line is longer than %d bytes: split the record or raise the message limit", p.MaxLine))
+		return failed(line.Number, fault.Item(fault.New(fault.MessageTooLarge,
+			"the line is longer than %d bytes: split the record or raise limits.max_message_bytes", p.MaxLine)))
 	}
 	message, failure := p.Handle(ctx, line.Data)
 	if failure != nil {
-		return p.failed(line.Number, failure)
+		return failed(line.Number, failure)
 	}
 	data, err := Encode(message)
 	if err != nil {
-		return p.failed(line.Number, &plumblinev1.ItemError{
-			Code:    code.Code_INTERNAL.String(),
-			Message: "the response could not be written as JSON",
-		})
+		return failed(line.Number, fault.Item(fault.New(fault.Internal, "the response could not be written as JSON")))
 	}
 	return outcome{line: line.Number, data: data}
 }
@@ -180,7 +176,7 @@ type errorLine struct {
 	} `json:"error"`
 }
 
-func (p Pipeline) failed(number int, failure *plumblinev1.ItemError) outcome {
+func failed(number int, failure *plumblinev1.ItemError) outcome {
 	var line errorLine
 	line.Error.Line = number
 	line.Error.Code = failure.GetCode()
@@ -238,18 +234,4 @@ func await(slot <-chan outcome, writer *bufio.Writer) outcome {
 		_ = writer.Flush() // the writer keeps its first error
 		return <-slot
 	}
-}
-
-// Explain is a failure in words for people: "field: message", and the code
-// where the record is not to blame.
-func Explain(failure *plumblinev1.ItemError) string {
-	var text strings.Builder
-	if failure.GetField() != "" {
-		text.WriteString(failure.GetField() + ": ")
-	}
-	text.WriteString(failure.GetMessage())
-	if failure.GetCode() != code.Code_INVALID_ARGUMENT.String() {
-		text.WriteString(" (" + failure.GetCode() + ")")
-	}
-	return text.String()
 }

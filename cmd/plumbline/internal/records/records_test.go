@@ -19,6 +19,7 @@ import (
 
 	"plumbline/cmd/plumbline/internal/records"
 	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/server/fault"
 )
 
 func TestLines(t *testing.T) {
@@ -92,36 +93,40 @@ func (zeros) Read(p []byte) (int, error) {
 
 func TestDecodeNamesTheField(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct{ record, field, reason, message string }{
-		"unknown at the top":      {`{"questoin":"secret"}`, "questoin", "FIELD_UNKNOWN", "unknown field in ScoreRetrievalRequest"},
-		"unknown below":           {`{"rankings":[{"name":"a","items":[{"id":"1"},{"id":"2","skore":1}]}]}`, "rankings[0].items[1].skore", "FIELD_UNKNOWN", "unknown field in RankedItem"},
-		"string for a number":     {`{"rankings":[{"items":[{},{},{"score":"secret"}]}]}`, "rankings[0].items[2].score", "FIELD_INVALID", "must be a number, found a string"},
-		"number for a string":     {`{"question":7}`, "question", "FIELD_INVALID", "must be a string, found a number"},
-		"list for an object":      {`{"rankings":[[]]}`, "rankings[0]", "FIELD_INVALID", "must be an object, found a list"},
-		"object for a list":       {`{"rankings":{}}`, "rankings", "FIELD_INVALID", "must be a list, found an object"},
-		"list for a string":       {`{"id":["secret"]}`, "id", "FIELD_INVALID", "must be a string, found a list"},
-		"negative":                {`{"window":-1}`, "window", "FIELD_INVALID", "whole number from 0"},
-		"fraction":                {`{"k":1.5}`, "k", "FIELD_INVALID", "whole number from 0"},
-		"too large":               {`{"k":4294967296}`, "k", "FIELD_INVALID", "whole number from 0"},
-		"unknown enum name":       {`{"rankings":[{"score_kind":"COSINE"}]}`, "rankings[0].score_kind", "FIELD_INVALID", "SCORE_KIND_COSINE"},
-		"map value":               {`{"idf":{"a b":true}}`, `idf["a b"]`, "FIELD_INVALID", "must be a number, found true or false"},
-		"null in a list":          {`{"rankings":[null]}`, "", "NOT_JSON", "cannot be read"},
-		"given twice":             {`{"id":"a","id":"b"}`, "id", "FIELD_INVALID", "given twice"},
-		"given in both spellings": {`{"rrf_k":1,"rrfK":2}`, "rrf_k", "FIELD_INVALID", "given twice"},
-		"cut off":                 {`{"question":"secr`, "", "NOT_JSON", "ends too early"},
-		"cut off after a value":   {`{"question":"secret"`, "", "NOT_JSON", "ends too early"},
-		"not JSON":                {`{question:"secret"}`, "", "NOT_JSON", "not JSON at byte 2"},
-		"not an object":           {`"secret"`, "", "FIELD_INVALID", "must be an object, found a string"},
-		"two records":             {`{"id":"a"} {"id":"secret"}`, "", "NOT_JSON", "text after the end"},
-		"not UTF-8":               {"{\"id\":\"a\xff\"}", "", "NOT_UTF8", "byte 9"},
-		"UTF-16":                  {"\xff\xfe{\x00}\x00", "", "NOT_UTF8", "byte 1"},
-		"lone surrogate":          {`{"id":"\ud800"}`, "", "NOT_JSON", "cannot be read"},
+	for name, test := range map[string]struct{ record, field, message string }{
+		"unknown at the top":      {`{"questoin":"secret"}`, "questoin", "unknown field in ScoreRetrievalRequest"},
+		"unknown below":           {`{"rankings":[{"name":"a","items":[{"id":"1"},{"id":"2","skore":1}]}]}`, "rankings[0].items[1].skore", "unknown field in RankedItem"},
+		"string for a number":     {`{"rankings":[{"items":[{},{},{"score":"secret"}]}]}`, "rankings[0].items[2].score", "must be a number, found a string"},
+		"number for a string":     {`{"question":7}`, "question", "must be a string, found a number"},
+		"list for an object":      {`{"rankings":[[]]}`, "rankings[0]", "must be an object, found a list"},
+		"object for a list":       {`{"rankings":{}}`, "rankings", "must be a list, found an object"},
+		"list for a string":       {`{"id":["secret"]}`, "id", "must be a string, found a list"},
+		"negative":                {`{"window":-1}`, "window", "whole number from 0"},
+		"fraction":                {`{"k":1.5}`, "k", "whole number from 0"},
+		"too large":               {`{"k":4294967296}`, "k", "whole number from 0"},
+		"unknown enum name":       {`{"rankings":[{"score_kind":"COSINE"}]}`, "rankings[0].score_kind", "SCORE_KIND_COSINE"},
+		"map value":               {`{"idf":{"a b":true}}`, `idf["a b"]`, "must be a number, found true or false"},
+		"null in a list":          {`{"rankings":[null]}`, "", "cannot be read"},
+		"given twice":             {`{"id":"a","id":"b"}`, "id", "given twice"},
+		"given in both spellings": {`{"rrf_k":1,"rrfK":2}`, "rrf_k", "given twice"},
+		"cut off":                 {`{"question":"secr`, "", "ends too early"},
+		"cut off after a value":   {`{"question":"secret"`, "", "ends too early"},
+		"not JSON":                {`{question:"secret"}`, "", "not JSON at byte 2"},
+		"not an object":           {`"secret"`, "", "must be an object, found a string"},
+		"two records":             {`{"id":"a"} {"id":"secret"}`, "", "text after the end"},
+		"not UTF-8":               {"{\"id\":\"a\xff\"}", "", "byte 9"},
+		"UTF-16":                  {"\xff\xfe{\x00}\x00", "", "byte 1"},
+		"lone surrogate":          {`{"id":"\ud800"}`, "", "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			failure := records.Decode([]byte(test.record), &plumblinev1.ScoreRetrievalRequest{})
-			if failure.GetCode() != "INVALID_ARGUMENT" || failure.GetField() != test.field || failure.GetReason() != test.reason {
-				t.Errorf("got %v, want field %q, reason %q", failure, test.field, test.reason)
+			err := records.Decode([]byte(test.record), &plumblinev1.ScoreRetrievalRequest{})
+			if err == nil {
+				t.Fatal("no error")
+			}
+			failure := fault.Item(err)
+			if failure.GetCode() != "INVALID_ARGUMENT" || failure.GetReason() != "MESSAGE_MALFORMED" || failure.GetField() != test.field {
+				t.Errorf("got %v, want field %q", failure, test.field)
 			}
 			if !strings.Contains(failure.GetMessage(), test.message) {
 				t.Errorf("message %q lacks %q", failure.GetMessage(), test.message)
@@ -135,8 +140,8 @@ func TestDecodeNamesTheField(t *testing.T) {
 
 func TestDecodeReportsFieldsThatExcludeEachOther(t *testing.T) {
 	t.Parallel()
-	failure := records.Decode([]byte(`{"policy":"p","inputs":{"a":[1,{"b":null}]},"telemetry":{}}`), &plumblinev1.DecideRequest{})
-	if failure.GetField() != "telemetry" || !strings.Contains(failure.GetMessage(), "only one of the fields of subject") {
+	err := records.Decode([]byte(`{"policy":"p","inputs":{"a":[1,{"b":null}]},"telemetry":{}}`), &plumblinev1.DecideRequest{})
+	if failure := fault.Item(err); failure.GetField() != "telemetry" || !strings.Contains(failure.GetMessage(), "only one of the fields of subject") {
 		t.Errorf("got %v", failure)
 	}
 }
@@ -161,8 +166,8 @@ func TestDecodeReadsWhatEncodeWrites(t *testing.T) {
 			t.Fatalf("more than one line: %q", line)
 		}
 		got := &plumblinev1.ScoreRetrievalRequest{}
-		if failure := records.Decode(line, got); failure != nil {
-			t.Fatal(failure)
+		if err := records.Decode(line, got); err != nil {
+			t.Fatal(err)
 		}
 		if !proto.Equal(got, want) {
 			t.Errorf("got %v, want %v", got, want)
@@ -176,10 +181,9 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		message := &plumblinev1.ObserveRequest{}
-		failure := records.Decode(data, message)
-		if failure != nil {
-			if failure.GetMessage() == "" || failure.GetReason() == "" {
-				t.Errorf("a failure without words: %v", failure)
+		if err := records.Decode(data, message); err != nil {
+			if failure := fault.Item(err); failure.GetMessage() == "" || failure.GetReason() != "MESSAGE_MALFORMED" {
+				t.Errorf("not a failure in words: %v", failure)
 			}
 			return
 		}
@@ -192,8 +196,8 @@ func FuzzDecode(f *testing.F) {
 // echo answers with the record's id, and fails those that say so.
 func echo(_ context.Context, record []byte) (proto.Message, *plumblinev1.ItemError) {
 	request := &plumblinev1.ScoreRetrievalRequest{}
-	if failure := records.Decode(record, request); failure != nil {
-		return nil, failure
+	if err := records.Decode(record, request); err != nil {
+		return nil, fault.Item(err)
 	}
 	return &plumblinev1.ScoreRetrievalResponse{Id: request.GetId()}, nil
 }

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"google.golang.org/grpc/status"
+
+	"plumbline/cmd/plumbline/internal/remote"
+	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/server"
+	"plumbline/server/config"
+	"plumbline/server/fault"
+)
+
+// connectTimeout lets a command begin while its server is still starting.
+const connectTimeout = 10 * time.Second
+
+// scorer answers requests: the service in this process, or a server.
+type scorer interface {
+	ScoreRetrieval(context.Context, *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error)
+	ScoreGrounding(context.Context, *plumblinev1.ScoreGroundingRequest) (*plumblinev1.ScoreGroundingResponse, error)
+	ScoreConfidence(context.Context, *plumblinev1.ScoreConfidenceRequest) (*plumblinev1.ScoreConfidenceResponse, error)
+	Decide(context.Context, *plumblinev1.DecideRequest) (*plumblinev1.DecideResponse, error)
+	ListGates(context.Context, *plumblinev1.ListGatesRequest) (*plumblinev1.ListGatesResponse, error)
+}
+
+// backend is a scorer with what a command needs to know of it.
+type backend struct {
+	scorer
+	// maxMessageBytes bounds a record.
+	maxMessageBytes int
+	// Close frees the model, or the connection.
+	Close func() error
+}
+
+// addSettings adds the flags of the settings whose keys begin with one of the
+// prefixes, and --config.
+func addSettings(flags *pflag.FlagSet, prefixes ...string) {
+	all := pflag.NewFlagSet("settings", pflag.ContinueOnError)
+	config.Flags(all)
+	for _, setting := range config.Settings() {
+		for _, prefix := range prefixes {
+			if strings.HasPrefix(setting.Key, prefix) {
+				flags.AddFlag(all.Lookup(setting.Flag()))
+			}
+		}
+	}
+	flags.AddFlag(all.Lookup("config"))
+}
+
+// settings reads the settings for a command.
+func settings(command *cobra.Command) (config.Config, error) {
+	return config.Load(command.Flags(), os.Environ())
+}
+
+// open reaches the server that the options name; without one it builds the
+// service in this process, with the model only if needsModel.
+func (a *app) open(command *cobra.Command, to remote.Options, needsModel bool) (*backend, error) {
+	cfg, err := settings(command)
+	if err != nil {
+		return nil, err
+	}
+	if to.Addr != "" {
+		to.MaxMessageBytes = cfg.Limits.MaxMessageBytes
+		conn, err := to.Dial(command.Context())
+		if err != nil {
+			return nil, err
+		}
+		return &backend{scorer: remote.NewClient(conn), maxMessageBytes: cfg.Limits.MaxMessageBytes, Close: conn.Close}, nil
+	}
+	return a.openHere(cfg, needsModel)
+}
+
+func (a *app) openHere(cfg config.Config, needsModel bool) (*backend, error) {
+	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	options := server.Options{Build: a.build, Log: log}
+	free := func() error { return nil }
+	if needsModel {
+		engine, err := server.OpenEngine(cfg, log)
+		if err != nil {
+			return nil, err
+		}
+		options.Engine, free = engine, engine.Close
+	}
+	service, err := server.NewService(cfg, options)
+	if err != nil {
+		return nil, errors.Join(err, free())
+	}
+	return &backend{scorer: service, maxMessageBytes: cfg.Limits.MaxMessageBytes, Close: free}, nil
+}
+
+// failure is what a record's line and the user are told of an error, whether
+// it came from this process or over the wire.
+func failure(err error) *plumblinev1.ItemError {
+	if _, fromServer := status.FromError(err); fromServer {
+		return remote.Item(err)
+	}
+	return fault.Item(err)
+}

@@ -1,0 +1,103 @@
+// Package files opens what --in and --out name: a file, a gzip file by its
+// extension, or a standard stream.
+package files
+
+import (
+	"compress/gzip"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+)
+
+// Standard is the name that stands for a standard stream, as does no name.
+const Standard = "-"
+
+func isStandard(name string) bool { return name == "" || name == Standard }
+
+// OpenInput opens a file for reading. One that ends in .gz is decompressed.
+func OpenInput(name string, stdin io.Reader) (io.ReadCloser, error) {
+	if isStandard(name) {
+		return io.NopCloser(stdin), nil
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasSuffix(name, ".gz") {
+		return file, nil
+	}
+	plain, err := gzip.NewReader(file)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), file.Close())
+	}
+	return stack{Reader: plain, closers: []io.Closer{plain, file}}, nil
+}
+
+// CreateOutput makes a file for writing, or empties it. One that ends in .gz is
+// compressed. It refuses the file that is the input, which would be emptied
+// before it is read.
+func CreateOutput(name, input string, stdout io.Writer) (io.WriteCloser, error) {
+	if isStandard(name) {
+		return sink{Writer: stdout}, nil
+	}
+	if !isStandard(input) && same(name, input) {
+		return nil, fmt.Errorf("%s is the input: give the output another name", name)
+	}
+	file, err := os.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasSuffix(name, ".gz") {
+		return file, nil
+	}
+	packed := gzip.NewWriter(file)
+	return sink{Writer: packed, closers: []io.Closer{packed, file}}, nil
+}
+
+func same(a, b string) bool {
+	first, errFirst := os.Stat(a)
+	second, errSecond := os.Stat(b)
+	return errFirst == nil && errSecond == nil && os.SameFile(first, second)
+}
+
+// stack is a reader over others that are closed with it, in order.
+type stack struct {
+	io.Reader
+	closers []io.Closer
+}
+
+func (s stack) Close() error { return closeAll(s.closers) }
+
+// sink is a writer over others that are closed with it, in order.
+type sink struct {
+	io.Writer
+	closers []io.Closer
+}
+
+func (s sink) Close() error { return closeAll(s.closers) }
+
+func closeAll(closers []io.Closer) error {
+	var errs []error
+	for _, c := range closers {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// CountLines counts the records of a plain file, for a bar with an end. It
+// reports false for what cannot be read twice or costs much to read.
+func CountLines(name string, count func(io.Reader) (int, error)) (int, bool) {
+	info, err := os.Stat(name)
+	if isStandard(name) || strings.HasSuffix(name, ".gz") || err != nil || !info.Mode().IsRegular() {
+		return 0, false
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return 0, false
+	}
+	defer file.Close()
+	lines, err := count(file)
+	return lines, err == nil
+}

@@ -1,0 +1,194 @@
+// Package remote is the command line as a gRPC client of a running server.
+package remote
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+	"google.golang.org/genproto/googleapis/rpc/code"
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
+
+	plumblinev1 "plumbline/proto/plumbline/v1"
+)
+
+// Options say how to reach a server.
+type Options struct {
+	// Addr is host:port of native gRPC; empty means no server.
+	Addr string
+	// TLS turns TLS on with the system's authorities. Any of the names below
+	// turns it on as well.
+	TLS bool
+	// CAFile are the authorities to trust in place of the system's.
+	CAFile string
+	// CertFile and KeyFile are the client's certificate, for servers that ask
+	// for one.
+	CertFile, KeyFile string
+	// ServerName is the name to expect in the server's certificate, if it is
+	// not the host of Addr.
+	ServerName string
+	// ConnectTimeout is how long the server may take to be reached at first.
+	ConnectTimeout time.Duration
+	// MaxMessageBytes bounds a message in either direction.
+	MaxMessageBytes int
+}
+
+// Flags adds the flags of the options, but for the message size, which is a
+// setting. connectTimeout is the default of its flag.
+func (o *Options) Flags(flags *pflag.FlagSet, connectTimeout time.Duration) {
+	flags.StringVar(&o.Addr, "addr", "", "`HOST:PORT` of a running server's gRPC listener")
+	flags.BoolVar(&o.TLS, "tls", false, "use TLS with the system's authorities; each of the --tls-… flags implies it")
+	flags.StringVar(&o.CAFile, "tls-ca", "", "PEM `FILE` of the authorities to trust in place of the system's")
+	flags.StringVar(&o.CertFile, "tls-cert", "", "PEM `FILE` of the client's certificate")
+	flags.StringVar(&o.KeyFile, "tls-key", "", "PEM `FILE` of the client's private key")
+	flags.StringVar(&o.ServerName, "tls-server-name", "", "`NAME` to expect in the server's certificate")
+	flags.DurationVar(&o.ConnectTimeout, "connect-timeout", connectTimeout, "how long the server may take to be reached")
+}
+
+// retries are made where the server did no work: it was not reached, is
+// shutting down, or refused for load. Servers say when to come back.
+const retries = `{"methodConfig": [{"name": [{}], "retryPolicy": {
+	"maxAttempts": 5, "initialBackoff": "0.1s", "maxBackoff": "5s", "backoffMultiplier": 2,
+	"retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"]}}]}`
+
+// Dial connects to the server and waits until it answers.
+func (o Options) Dial(ctx context.Context) (*grpc.ClientConn, error) {
+	creds, err := o.credentials()
+	if err != nil {
+		return nil, err
+	}
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(creds),
+		grpc.WithDefaultServiceConfig(retries),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
+	}
+	if o.MaxMessageBytes > 0 {
+		options = append(options, grpc.WithDefaultCallOptions(
+			grpc.MaxCallRecvMsgSize(o.MaxMessageBytes), grpc.MaxCallSendMsgSize(o.MaxMessageBytes)))
+	}
+	conn, err := grpc.NewClient(o.Addr, options...)
+	if err != nil {
+		return nil, fmt.Errorf("--addr %s: %w", o.Addr, err)
+	}
+	if _, err := o.Health(ctx, conn, ""); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// Health asks how the server or one of its services is. A server without the
+// health service is taken as serving.
+func (o Options) Health(ctx context.Context, conn *grpc.ClientConn, service string) (grpc_health_v1.HealthCheckResponse_ServingStatus, error) {
+	ctx, cancel := context.WithTimeout(ctx, o.ConnectTimeout)
+	defer cancel()
+	response, err := grpc_health_v1.NewHealthClient(conn).
+		Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: service}, grpc.WaitForReady(true))
+	switch status.Code(err) {
+	case codes.OK:
+		return response.GetStatus(), nil
+	case codes.Unimplemented:
+		return grpc_health_v1.HealthCheckResponse_SERVING, nil
+	case codes.DeadlineExceeded:
+		return 0, fmt.Errorf("no server answers at %s within %s: %s", o.Addr, o.ConnectTimeout, status.Convert(err).Message())
+	default:
+		return 0, fmt.Errorf("%s: %s", o.Addr, status.Convert(err).Message())
+	}
+}
+
+func (o Options) credentials() (credentials.TransportCredentials, error) {
+	if !o.TLS && o.CAFile == "" && o.CertFile == "" && o.KeyFile == "" && o.ServerName == "" {
+		return insecure.NewCredentials(), nil
+	}
+	settings := &tls.Config{MinVersion: tls.VersionTLS12, ServerName: o.ServerName}
+	if o.CAFile != "" {
+		pem, err := os.ReadFile(o.CAFile)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-ca: %w", err)
+		}
+		settings.RootCAs = x509.NewCertPool()
+		if !settings.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--tls-ca: %s has no PEM certificate", o.CAFile)
+		}
+	}
+	if o.CertFile != "" || o.KeyFile != "" {
+		certificate, err := tls.LoadX509KeyPair(o.CertFile, o.KeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("--tls-cert and --tls-key: %w", err)
+		}
+		settings.Certificates = []tls.Certificate{certificate}
+	}
+	return credentials.NewTLS(settings), nil
+}
+
+// Item is the failure of a call as the item of a batch would have it.
+func Item(err error) *plumblinev1.ItemError {
+	st := status.Convert(err)
+	item := &plumblinev1.ItemError{Code: code.Code(st.Code()).String(), Message: st.Message()}
+	for _, detail := range st.Details() {
+		switch detail := detail.(type) {
+		case *errdetails.ErrorInfo:
+			item.Reason = detail.GetReason()
+		case *errdetails.BadRequest:
+			if violations := detail.GetFieldViolations(); len(violations) > 0 {
+				item.Field = violations[0].GetField()
+			}
+		}
+	}
+	return item
+}
+
+// Client calls a server's services with the signatures of the service in
+// process.
+type Client struct {
+	retrieval  plumblinev1.RetrievalServiceClient
+	grounding  plumblinev1.GroundingServiceClient
+	confidence plumblinev1.ConfidenceServiceClient
+	gate       plumblinev1.GateServiceClient
+}
+
+// NewClient returns a client over a connection.
+func NewClient(conn grpc.ClientConnInterface) *Client {
+	return &Client{
+		retrieval:  plumblinev1.NewRetrievalServiceClient(conn),
+		grounding:  plumblinev1.NewGroundingServiceClient(conn),
+		confidence: plumblinev1.NewConfidenceServiceClient(conn),
+		gate:       plumblinev1.NewGateServiceClient(conn),
+	}
+}
+
+// ScoreRetrieval calls RetrievalService.
+func (c *Client) ScoreRetrieval(ctx context.Context, req *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error) {
+	return c.retrieval.ScoreRetrieval(ctx, req)
+}
+
+// ScoreGrounding calls GroundingService.
+func (c *Client) ScoreGrounding(ctx context.Context, req *plumblinev1.ScoreGroundingRequest) (*plumblinev1.ScoreGroundingResponse, error) {
+	return c.grounding.ScoreGrounding(ctx, req)
+}
+
+// ScoreConfidence calls ConfidenceService.
+func (c *Client) ScoreConfidence(ctx context.Context, req *plumblinev1.ScoreConfidenceRequest) (*plumblinev1.ScoreConfidenceResponse, error) {
+	return c.confidence.ScoreConfidence(ctx, req)
+}
+
+// Decide calls GateService.
+func (c *Client) Decide(ctx context.Context, req *plumblinev1.DecideRequest) (*plumblinev1.DecideResponse, error) {
+	return c.gate.Decide(ctx, req)
+}
+
+// ListGates calls GateService.
+func (c *Client) ListGates(ctx context.Context, req *plumblinev1.ListGatesRequest) (*plumblinev1.ListGatesResponse, error) {
+	return c.gate.ListGates(ctx, req)
+}

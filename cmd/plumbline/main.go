@@ -1,0 +1,54 @@
+// Command plumbline scores retrieval results, answers and claims: as a server,
+// and over files and pipes.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"plumbline/server"
+)
+
+// Set by the linker; see the Makefile.
+var version, commit = "dev", "unknown"
+
+func main() {
+	// The first signal asks to finish, the second not to wait for that.
+	stop, force, release := server.Signals(context.Background())
+	defer release()
+	app := &app{
+		build: server.Build{Version: version, Commit: commit},
+		in:    os.Stdin,
+		out:   os.Stdout,
+		err:   os.Stderr,
+		force: force,
+	}
+	os.Exit(app.run(stop, os.Args[1:]))
+}
+
+// The exit codes of every command; the root's help explains them.
+const (
+	exitDone        = 0
+	exitSomeFailed  = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// run runs one command line and returns its exit code.
+func (a *app) run(ctx context.Context, args []string) int {
+	root := newRoot(a)
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
+	var ended *ended
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.As(err, &ended):
+		return ended.code
+	default:
+		fmt.Fprintln(a.err, "plumbline:", err)
+		return exitUsage
+	}
+}
