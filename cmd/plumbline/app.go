@@ -57,6 +57,7 @@ Exit codes:
 	root.AddCommand(
 		newServe(a),
 		newScore(a),
+		newGate(a),
 		newVerifier(a),
 		newHealth(a),
 		newConfig(a),
