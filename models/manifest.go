@@ -19,6 +19,10 @@ const ManifestName = "manifest.json"
 // reads.
 const SchemaVersion = 1
 
+// maxTokensLimit is far above what any encoder takes. Each worker holds buffers
+// of max_tokens, so that an absurd value must not get that far.
+const maxTokensLimit = 1 << 16
+
 // Class names of a sequence classifier. A three-class model has entailment,
 // neutral and contradiction, a two-class one entailment and not_entailment.
 const (
@@ -119,9 +123,9 @@ type Source struct {
 // ThreeClass says whether the model tells neutral from contradiction.
 func (m *Manifest) ThreeClass() bool { return len(m.Classes) == 3 }
 
-// parseManifest reads a manifest strictly: a field that this version does not
+// ParseManifest reads a manifest strictly: a field that this version does not
 // know may change the meaning of the others.
-func parseManifest(data []byte) (*Manifest, error) {
+func ParseManifest(data []byte) (*Manifest, error) {
 	decoder := json.NewDecoder(bytes.NewReader(data))
 	decoder.DisallowUnknownFields()
 	var m Manifest
@@ -150,7 +154,7 @@ func (m *Manifest) validate() error {
 	check(m.Version != "", "version: is empty")
 	check(m.Task == TaskSequenceClassification, "task: is %q, must be %q", m.Task, TaskSequenceClassification)
 	check(m.Output != "", "output: is empty")
-	check(m.MaxTokens > 0, "max_tokens: must be positive")
+	check(m.MaxTokens > 0 && m.MaxTokens <= maxTokensLimit, "max_tokens: must be between 1 and %d", maxTokensLimit)
 	check(m.TrainedMaxTokens > 0 && m.TrainedMaxTokens <= m.MaxTokens, "trained_max_tokens: must be between 1 and max_tokens")
 	check(m.Epsilon >= 0 && !math.IsInf(m.Epsilon, 1), "epsilon: must be finite and not negative")
 	check(knownClasses(m.Classes), "classes: must be %s, %s, %s or %s, %s, in the order of the logits",

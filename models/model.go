@@ -55,7 +55,7 @@ func LoadFS(fsys fs.FS) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w; a model's folder needs its manifest", err)
 	}
-	manifest, err := parseManifest(data)
+	manifest, err := ParseManifest(data)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", ManifestName, err)
 	}
