@@ -5,9 +5,18 @@ import (
 	"errors"
 	"log/slog"
 
+	"plumbline/models/engine"
 	"plumbline/scorers/entail"
+	"plumbline/scorers/score"
 	"plumbline/server/config"
+	"plumbline/verifiers/cache"
+	"plumbline/verifiers/embedded"
+	"plumbline/verifiers/singleflight"
 )
+
+// sharedChunk is how many pairs of a long call run before those who share one
+// of them are let go.
+const sharedChunk = 64
 
 // Engine is a verifier in this process.
 type Engine interface {
@@ -19,7 +28,62 @@ type Engine interface {
 }
 
 // OpenEngine builds the verifier that the settings name: the embedded model
-// behind its cache, with equal pairs in flight sharing one run.
+// behind its cache, with equal pairs in flight sharing one run. Failures of
+// the model are written to log, because replies do not carry their cause.
 func OpenEngine(cfg config.Config, log *slog.Logger) (Engine, error) {
-	return nil, errors.New("the embedded verifier is not wired yet")
+	model, err := embedded.Open(embedded.Config{
+		ModelDir: cfg.Model.Dir,
+		Engine: engine.Config{
+			Library:  cfg.ONNXRuntime.Lib,
+			Workers:  cfg.Verifier.Workers,
+			MaxCalls: cfg.Verifier.MaxCalls,
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	cached, err := cache.New(logged{model, log}, cfg.Verifier.CacheBytes)
+	if err != nil {
+		return nil, errors.Join(err, model.Close())
+	}
+	return stack{Verifier: singleflight.New(cached, sharedChunk), model: model}, nil
+}
+
+// stack is an engine behind decorators. Probe passes them by, so that it tells
+// of the model and not of the cache.
+type stack struct {
+	entail.Verifier
+	model *engine.Engine
+}
+
+func (s stack) Probe(ctx context.Context) error { return s.model.Probe(ctx) }
+func (s stack) Close() error                    { return s.model.Close() }
+
+// logged writes the failures of a verifier to the log.
+type logged struct {
+	entail.Verifier
+	log *slog.Logger
+}
+
+func (v logged) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
+	batch, err := v.Verifier.Verify(ctx, pairs)
+	if failure := firstFailure(batch, err); failure != nil && ctx.Err() == nil {
+		v.log.ErrorContext(ctx, "the verifier failed", "error", failure)
+	}
+	return batch, err
+}
+
+// firstFailure is the error of a call, or of the first pair that failed for
+// another reason than its own text.
+func firstFailure(batch entail.Batch, err error) error {
+	if err != nil {
+		return err
+	}
+	for _, result := range batch.Results {
+		var missing *score.Missing
+		if result.Err != nil && !errors.As(result.Err, &missing) {
+			return result.Err
+		}
+	}
+	return nil
 }

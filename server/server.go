@@ -11,10 +11,20 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
 
+	"google.golang.org/grpc"
+
+	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/server/config"
+	"plumbline/server/metrics"
+	"plumbline/server/policy"
 	"plumbline/server/service"
 )
 
@@ -23,13 +33,13 @@ type Build struct{ Version, Commit string }
 
 // Options are what a program adds to the settings.
 type Options struct {
-	// Build identifies the program in GetInfo and in the log.
+	// Build identifies the program in GetInfo and in the metrics.
 	Build Build
 	// Log is the server's log; nil makes one from the settings, on standard
 	// error.
 	Log *slog.Logger
-	// Engine replaces the engine that OpenEngine would build. Complete takes it
-	// over and closes it.
+	// Engine is asked in place of the one that OpenEngine builds. The server
+	// takes it over and closes it.
 	Engine Engine
 	// VerifierOnly serves VerifierService and InfoService alone: a sidecar that
 	// hosts the model for other servers.
@@ -37,34 +47,159 @@ type Options struct {
 }
 
 // Server is a server that is ready to run.
-type Server struct{}
+type Server struct {
+	cfg    config.Config
+	log    *slog.Logger
+	engine Engine
+	ready  *readiness
+	policy *policy.Policy
+
+	grpc         *grpc.Server
+	http         *http.Server
+	grpcListener net.Listener // nil: off
+	httpListener net.Listener // nil: off
+
+	endWatches context.CancelFunc
+	closers    closers
+}
+
+// NewLog returns the log that the settings ask for, on standard error.
+func NewLog(cfg config.Log) *slog.Logger {
+	options := &slog.HandlerOptions{Level: cfg.Level}
+	if cfg.Format == config.LogText {
+		return slog.New(slog.NewTextHandler(os.Stderr, options))
+	}
+	return slog.New(slog.NewJSONHandler(os.Stderr, options))
+}
 
 // Complete opens what the settings name and binds both addresses. After an
 // error nothing is left open.
 func Complete(ctx context.Context, cfg config.Config, opts Options) (*Server, error) {
-	return nil, errors.New("not written yet")
+	s := &Server{cfg: cfg, log: opts.Log, engine: opts.Engine}
+	if s.log == nil {
+		s.log = NewLog(cfg.Log)
+	}
+	if err := s.open(ctx, opts); err != nil {
+		return nil, errors.Join(err, s.closers.close())
+	}
+	return s, nil
 }
 
-// Run serves until stop ends, then drains: health turns NOT_SERVING, no new
-// calls are taken, and calls in flight may finish within the grace period. The
-// end of force, such as a second signal, cuts the rest at once. Run closes
-// everything that Complete opened; a Server runs once.
-func (s *Server) Run(stop, force context.Context) error { return errors.New("not written yet") }
+func (s *Server) open(ctx context.Context, opts Options) (err error) {
+	if s.engine == nil {
+		if s.engine, err = OpenEngine(s.cfg, s.log); err != nil {
+			return err
+		}
+	}
+	s.closers.push("the verifier", s.engine.Close)
+
+	m := metrics.New(opts.Build.Version, opts.Build.Commit)
+	s.policy = policy.New(s.limits(), m, s.log)
+	s.ready = newReadiness(served(opts.VerifierOnly), m, s.log)
+	implementation, err := newService(s.cfg, opts, s.log, m.Verifier(s.engine), s.ready.verifier)
+	if err != nil {
+		return err
+	}
+	table := slices.DeleteFunc(routes(implementation, s.policy, handlerOptions(s.cfg)...), func(r route) bool {
+		return !slices.Contains(s.ready.services, r.service())
+	})
+	// Watches outlive the context that Complete is given; Run ends them.
+	watching, endWatches := context.WithCancel(context.WithoutCancel(ctx))
+	s.endWatches = endWatches
+	s.closers.push("health watches", func() error { endWatches(); return nil })
+	return errors.Join(
+		s.openGRPC(ctx, table, watching),
+		s.openHTTP(ctx, newHandler(s.cfg, table, s.ready, m, watching)),
+	)
+}
+
+// served are the services of the server.
+func served(verifierOnly bool) []string {
+	if verifierOnly {
+		return []string{plumblinev1.VerifierService_ServiceDesc.ServiceName, plumblinev1.InfoService_ServiceDesc.ServiceName}
+	}
+	var names []string
+	for _, descriptor := range service.Services() {
+		names = append(names, string(descriptor.FullName()))
+	}
+	return names
+}
+
+func (s *Server) limits() policy.Limits {
+	const callsPerProcessor = 4
+	limits := policy.Limits{
+		MaxConcurrentCalls: s.cfg.Limits.MaxConcurrentCalls,
+		MaxOpenStreams:     s.cfg.Limits.MaxOpenStreams,
+		AdmissionWait:      s.cfg.Limits.AdmissionWait,
+		DefaultDeadline:    s.cfg.Limits.DefaultDeadline,
+		MaxDeadline:        s.cfg.Limits.MaxDeadline,
+	}
+	if limits.MaxConcurrentCalls == 0 {
+		limits.MaxConcurrentCalls = callsPerProcessor * runtime.GOMAXPROCS(0)
+	}
+	return limits
+}
+
+func (s *Server) openGRPC(ctx context.Context, table []route, watching context.Context) (err error) {
+	if s.cfg.GRPC.Addr == "" {
+		return nil
+	}
+	credentials, closeFiles, err := grpcCredentials(s.cfg.GRPC.TLS)
+	if err != nil {
+		return fmt.Errorf("grpc.tls: %w", err)
+	}
+	s.closers.push("grpc.tls", closeFiles)
+	s.grpc = newGRPC(s.cfg, table, s.ready, watching, credentials...)
+	s.closers.push("grpc", func() error { s.grpc.Stop(); return nil })
+	s.grpcListener, err = new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.GRPC.Addr)
+	if err != nil {
+		return fmt.Errorf("grpc.addr: %w", err)
+	}
+	s.closers.push("grpc.addr", ignoreClosed(s.grpcListener.Close))
+	return nil
+}
+
+func (s *Server) openHTTP(ctx context.Context, handler http.Handler) (err error) {
+	if s.cfg.HTTP.Addr == "" {
+		return nil
+	}
+	s.http = newHTTP(s.cfg, handler, s.log)
+	if s.cfg.HTTP.TLS.Enabled() {
+		cfg, closeFiles, err := newTLS(s.cfg.HTTP.TLS, "h2", "http/1.1")
+		if err != nil {
+			return fmt.Errorf("http.tls: %w", err)
+		}
+		s.closers.push("http.tls", closeFiles)
+		s.http.TLSConfig = cfg
+	}
+	s.closers.push("http", s.http.Close)
+	s.httpListener, err = new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.HTTP.Addr)
+	if err != nil {
+		return fmt.Errorf("http.addr: %w", err)
+	}
+	s.closers.push("http.addr", ignoreClosed(s.httpListener.Close))
+	return nil
+}
+
+// ignoreClosed drops the error of a listener that its server has closed.
+func ignoreClosed(close func() error) func() error {
+	return func() error {
+		if err := close(); err != nil && !errors.Is(err, net.ErrClosed) {
+			return err
+		}
+		return nil
+	}
+}
 
 // GRPCAddr is the bound address of native gRPC; nil if it is off.
-func (s *Server) GRPCAddr() net.Addr { return nil }
+func (s *Server) GRPCAddr() net.Addr { return addrOf(s.grpcListener) }
 
 // HTTPAddr is the bound address of HTTP; nil if it is off.
-func (s *Server) HTTPAddr() net.Addr { return nil }
+func (s *Server) HTTPAddr() net.Addr { return addrOf(s.httpListener) }
 
-// Signals returns the two contexts that Run takes: the first SIGINT or SIGTERM
-// ends stop, the second ends force. release gives the signals back.
-func Signals(parent context.Context) (stop, force context.Context, release func()) {
-	return parent, parent, func() {}
-}
-
-// NewService builds the service without a server, for use in process. engine
-// may be nil: then values that need a verifier say that there is none.
-func NewService(cfg config.Config, opts Options) (*service.Service, error) {
-	return service.New(service.Deps{Version: opts.Build.Version, Commit: opts.Build.Commit, Verifier: opts.Engine, Log: opts.Log})
+func addrOf(l net.Listener) net.Addr {
+	if l == nil {
+		return nil
+	}
+	return l.Addr()
 }

@@ -2,20 +2,26 @@ package service
 
 import (
 	"context"
+	"time"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
-	"plumbline/server/fault"
+	"plumbline/scorers/confidence"
 )
 
 // ScoreConfidence computes every confidence score that the inputs allow.
-func (s *Service) ScoreConfidence(_ context.Context, req *plumblinev1.ScoreConfidenceRequest) (*plumblinev1.ScoreConfidenceResponse, error) {
+func (s *Service) ScoreConfidence(ctx context.Context, req *plumblinev1.ScoreConfidenceRequest) (*plumblinev1.ScoreConfidenceResponse, error) {
+	start := time.Now()
 	if err := s.validate(req); err != nil {
 		return nil, err
 	}
-	if _, err := s.verifier(req.GetVerifier()); err != nil {
+	verifier, err := s.verifier(req.GetVerifier())
+	if err != nil {
 		return nil, err
 	}
-	return nil, fault.New(fault.NotImplemented, "confidence scores are not wired yet")
+	req.FailMode = s.failMode(req.GetFailMode())
+	response := confidence.Score(ctx, verifier, req)
+	response.Timing = withTotal(response.GetTiming(), start)
+	return response, nil
 }
 
 // BatchScoreConfidence scores many answers.

@@ -2,8 +2,10 @@ package service
 
 import (
 	"context"
+	"errors"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/scorers/gate"
 	"plumbline/server/fault"
 )
 
@@ -12,7 +14,28 @@ func (s *Service) Decide(_ context.Context, req *plumblinev1.DecideRequest) (*pl
 	if err := s.validate(req); err != nil {
 		return nil, err
 	}
-	return nil, fault.New(fault.NotImplemented, "gates are not wired yet")
+	response, err := s.deps.Gates.Decide(req)
+	if err != nil {
+		return nil, gateFault(err, "policy")
+	}
+	return response, nil
+}
+
+// gateFault is the fault of a request that a policy cannot be applied to.
+// nameField is the field that names the policy.
+func gateFault(err error, nameField string) error {
+	var (
+		unknown *gate.UnknownPolicyError
+		refused *gate.Error
+	)
+	switch {
+	case errors.As(err, &unknown):
+		return fault.Field(fault.PolicyNotFound, nameField, "%s", unknown.Error())
+	case errors.As(err, &refused):
+		return fault.Field(fault.FieldInvalid, refused.Field, "%s", refused.Message)
+	default:
+		return fault.From(err)
+	}
 }
 
 // BatchDecide applies policies to many inputs.
@@ -46,7 +69,7 @@ func (s *Service) decideResult(ctx context.Context, req *plumblinev1.DecideReque
 
 // ListGates tells which policies there are and what they need.
 func (s *Service) ListGates(context.Context, *plumblinev1.ListGatesRequest) (*plumblinev1.ListGatesResponse, error) {
-	return nil, fault.New(fault.NotImplemented, "gates are not wired yet")
+	return s.deps.Gates.List(), nil
 }
 
 // GetPolicy returns one policy in full.
@@ -54,5 +77,9 @@ func (s *Service) GetPolicy(_ context.Context, req *plumblinev1.GetPolicyRequest
 	if err := s.validate(req); err != nil {
 		return nil, err
 	}
-	return nil, fault.New(fault.NotImplemented, "gates are not wired yet")
+	response, err := s.deps.Gates.Policy(req.GetName())
+	if err != nil {
+		return nil, gateFault(err, "name")
+	}
+	return response, nil
 }

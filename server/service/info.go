@@ -9,6 +9,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/scorers/confidence"
+	"plumbline/scorers/retrieval"
 )
 
 // GetInfo returns versions, verifiers, limits, rpcs and the metadata of every
@@ -88,5 +90,5 @@ func notImplemented(procedure string) string {
 
 // scoreInfos is the metadata of every score and signal.
 func scoreInfos() []*plumblinev1.ScoreInfo {
-	return nil
+	return slices.Concat(retrieval.Infos(), confidence.Infos())
 }

@@ -2,17 +2,26 @@ package service
 
 import (
 	"context"
+	"errors"
+	"time"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/scorers/retrieval"
 	"plumbline/server/fault"
 )
 
 // ScoreRetrieval computes the signals of one retrieval result.
 func (s *Service) ScoreRetrieval(_ context.Context, req *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error) {
+	start := time.Now()
 	if err := s.validate(req); err != nil {
 		return nil, err
 	}
-	return nil, fault.New(fault.NotImplemented, "retrieval signals are not wired yet")
+	if err := retrieval.Validate(req); err != nil {
+		return nil, fieldFault(err)
+	}
+	response := retrieval.Score(req)
+	response.Timing = withTotal(response.GetTiming(), start)
+	return response, nil
 }
 
 // BatchScoreRetrieval computes the signals of many results.
@@ -42,4 +51,13 @@ func (s *Service) retrievalResult(ctx context.Context, req *plumblinev1.ScoreRet
 		return &plumblinev1.ScoreRetrievalResult{Outcome: &plumblinev1.ScoreRetrievalResult_Error{Error: s.item(ctx, err)}}
 	}
 	return &plumblinev1.ScoreRetrievalResult{Outcome: &plumblinev1.ScoreRetrievalResult_Response{Response: response}}
+}
+
+// fieldFault is the fault of a field that the scorer refuses.
+func fieldFault(err error) error {
+	var field *retrieval.FieldError
+	if errors.As(err, &field) {
+		return fault.Field(fault.FieldInvalid, field.Field, "%s", field.Description)
+	}
+	return fault.From(err)
 }

@@ -19,7 +19,7 @@ import (
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail"
-	"plumbline/scorers/score"
+	"plumbline/scorers/gate"
 	"plumbline/server/fault"
 )
 
@@ -34,6 +34,8 @@ type Deps struct {
 	// Verifier is asked by requests that name none or EmbeddedVerifier. Without
 	// one, values that need it have STATUS_VERIFIER_UNAVAILABLE.
 	Verifier entail.Verifier
+	// Gates are the policies.
+	Gates *gate.Set
 	// VerifierReady says why the verifier cannot be asked now. Nil means that
 	// it always can.
 	VerifierReady func() error
@@ -74,14 +76,12 @@ func (s *Service) validate(message proto.Message) error {
 	return nil
 }
 
-// verifier returns the verifier of that name; empty means the default.
+// verifier returns the verifier of that name; empty means the default. It is
+// nil if none is configured, which the scorers take for what it is.
 func (s *Service) verifier(name string) (entail.Verifier, error) {
 	if name != "" && name != EmbeddedVerifier {
 		return nil, fault.Field(fault.VerifierNotFound, "verifier",
 			"no verifier has that name; leave it empty or give %q", EmbeddedVerifier)
-	}
-	if s.deps.Verifier == nil {
-		return noVerifier{}, nil
 	}
 	return s.deps.Verifier, nil
 }
@@ -110,15 +110,4 @@ func withTotal(timing *plumblinev1.Timing, start time.Time) *plumblinev1.Timing 
 	}
 	timing.Total = durationpb.New(time.Since(start))
 	return timing
-}
-
-// noVerifier stands where none is configured.
-type noVerifier struct{}
-
-func (noVerifier) Describe(context.Context) (entail.Description, error) {
-	return entail.Description{}, score.Unavailable("no verifier is configured")
-}
-
-func (noVerifier) Verify(context.Context, []entail.Pair) (entail.Batch, error) {
-	return entail.Batch{}, score.Unavailable("no verifier is configured")
 }

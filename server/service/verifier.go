@@ -31,7 +31,7 @@ const (
 
 // Describe says what the default verifier is.
 func (s *Service) Describe(ctx context.Context, _ *plumblinev1.DescribeRequest) (*plumblinev1.DescribeResponse, error) {
-	verifier, err := s.verifier("")
+	verifier, err := s.requireVerifier()
 	if err != nil {
 		return nil, err
 	}
@@ -40,6 +40,14 @@ func (s *Service) Describe(ctx context.Context, _ *plumblinev1.DescribeRequest) 
 		return nil, verifierFault(err)
 	}
 	return describeMessage(description), nil
+}
+
+// requireVerifier is the default verifier, for rpcs that are nothing without.
+func (s *Service) requireVerifier() (entail.Verifier, error) {
+	if s.deps.Verifier == nil {
+		return nil, fault.New(fault.VerifierUnavailable, "no verifier is configured")
+	}
+	return s.deps.Verifier, nil
 }
 
 // verifierFault is the failure of a call that has no value to put a status on.
@@ -77,7 +85,7 @@ func describeMessage(d entail.Description) *plumblinev1.DescribeResponse {
 
 // Verify scores pairs as they arrive and answers them as they are known.
 func (s *Service) Verify(ctx context.Context, stream Stream[plumblinev1.VerifyRequest, plumblinev1.VerifyResponse]) error {
-	verifier, err := s.verifier("")
+	verifier, err := s.requireVerifier()
 	if err != nil {
 		return err
 	}

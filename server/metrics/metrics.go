@@ -1,0 +1,143 @@
+// Package metrics has the server's Prometheus metrics: calls by procedure,
+// protocol and code, and what the verifier did. Label values come from fixed
+// lists, never from a client, so that their number is bounded.
+package metrics
+
+import (
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+const namespace = "plumbline"
+
+// Metrics are the server's metrics, in a registry of their own.
+type Metrics struct {
+	// Registry gathers them.
+	Registry *prometheus.Registry
+
+	calls    *prometheus.CounterVec
+	duration *prometheus.HistogramVec
+	inFlight *prometheus.GaugeVec
+	received *prometheus.HistogramVec
+	sent     *prometheus.HistogramVec
+	refused  *prometheus.CounterVec
+
+	verifierCalls    *prometheus.CounterVec
+	verifierPairs    *prometheus.CounterVec
+	verifierTokens   prometheus.Counter
+	verifierSeconds  *prometheus.CounterVec
+	verifierReady    prometheus.Gauge
+	verifierDuration prometheus.Histogram
+}
+
+// New registers the metrics.
+func New(version, commit string) *Metrics {
+	m := &Metrics{
+		Registry: prometheus.NewRegistry(),
+		calls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Subsystem: "rpc", Name: "calls_total",
+			Help: "Calls that have ended, by gRPC status code.",
+		}, []string{"procedure", "protocol", "code"}),
+		duration: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: namespace, Subsystem: "rpc", Name: "duration_seconds",
+			Help:    "Time from the start of a call's handling to its end.",
+			Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30},
+		}, []string{"procedure", "protocol"}),
+		inFlight: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Namespace: namespace, Subsystem: "rpc", Name: "in_flight",
+			Help: "Calls that have begun and not ended.",
+		}, []string{"procedure", "protocol"}),
+		received: prometheus.NewHistogramVec(sizeOpts("received_bytes", "Size of received messages, decoded."), []string{"procedure"}),
+		sent:     prometheus.NewHistogramVec(sizeOpts("sent_bytes", "Size of sent messages, before compression."), []string{"procedure"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Subsystem: "rpc", Name: "refused_total",
+			Help: "Calls that the server refused to begin, by reason.",
+		}, []string{"reason"}),
+		verifierCalls: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Subsystem: "verifier", Name: "calls_total",
+			Help: "Calls of the verifier, by outcome: ok, failed or cancelled.",
+		}, []string{"outcome"}),
+		verifierPairs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Subsystem: "verifier", Name: "pairs_total",
+			Help: "Pairs answered, by source: model, cache, or shared with a run under way.",
+		}, []string{"source"}),
+		verifierTokens: prometheus.NewCounter(prometheus.CounterOpts{
+			Namespace: namespace, Subsystem: "verifier", Name: "tokens_total",
+			Help: "Tokens that reached the model.",
+		}),
+		verifierSeconds: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Subsystem: "verifier", Name: "work_seconds_total",
+			Help: "Time of pairs, by stage: queue, tokenization or inference.",
+		}, []string{"stage"}),
+		verifierReady: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: namespace, Subsystem: "verifier", Name: "ready",
+			Help: "1 while the last probe of the verifier passed.",
+		}),
+		verifierDuration: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Namespace: namespace, Subsystem: "verifier", Name: "duration_seconds",
+			Help:    "Time of the verifier's calls.",
+			Buckets: prometheus.ExponentialBuckets(.001, 2.5, 12),
+		}),
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: namespace, Name: "build_info",
+		Help:        "Always 1; the labels tell the program's version.",
+		ConstLabels: prometheus.Labels{"version": version, "commit": commit},
+	})
+	build.Set(1)
+	m.Registry.MustRegister(
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
+		m.calls, m.duration, m.inFlight, m.received, m.sent, m.refused,
+		m.verifierCalls, m.verifierPairs, m.verifierTokens, m.verifierSeconds, m.verifierReady, m.verifierDuration,
+	)
+	return m
+}
+
+func sizeOpts(name, help string) prometheus.HistogramOpts {
+	return prometheus.HistogramOpts{
+		Namespace: namespace, Subsystem: "rpc", Name: name, Help: help,
+		Buckets: prometheus.ExponentialBuckets(256, 4, 9),
+	}
+}
+
+// Handler serves the metrics to Prometheus.
+func (m *Metrics) Handler() http.Handler {
+	return promhttp.HandlerFor(m.Registry, promhttp.HandlerOpts{Registry: m.Registry})
+}
+
+// Begin counts a call as in flight; the function that it returns ends it.
+func (m *Metrics) Begin(procedure, protocol string) (end func(code string, took time.Duration)) {
+	gauge := m.inFlight.WithLabelValues(procedure, protocol)
+	gauge.Inc()
+	return func(code string, took time.Duration) {
+		gauge.Dec()
+		m.calls.WithLabelValues(procedure, protocol, code).Inc()
+		m.duration.WithLabelValues(procedure, protocol).Observe(took.Seconds())
+	}
+}
+
+// Received counts a message from a client.
+func (m *Metrics) Received(procedure string, bytes int) {
+	m.received.WithLabelValues(procedure).Observe(float64(bytes))
+}
+
+// Sent counts a message to a client.
+func (m *Metrics) Sent(procedure string, bytes int) {
+	m.sent.WithLabelValues(procedure).Observe(float64(bytes))
+}
+
+// Refused counts a call that was not begun.
+func (m *Metrics) Refused(reason string) { m.refused.WithLabelValues(reason).Inc() }
+
+// VerifierReady notes the outcome of a probe.
+func (m *Metrics) VerifierReady(ready bool) {
+	if ready {
+		m.verifierReady.Set(1)
+		return
+	}
+	m.verifierReady.Set(0)
+}

@@ -1,0 +1,186 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"time"
+
+	"connectrpc.com/connect"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/protoadapt"
+
+	"plumbline/server/fault"
+	"plumbline/server/policy"
+	"plumbline/server/service"
+)
+
+// metered is a stream whose messages are counted.
+type metered[Req, Res any] struct {
+	service.Stream[Req, Res]
+	meter policy.Meter
+}
+
+func (s metered[Req, Res]) Recv() (*Req, error) {
+	return meteredSource[Req]{s.Stream, s.meter}.Recv()
+}
+
+func (s metered[Req, Res]) Send(message *Res) error {
+	if err := s.Stream.Send(message); err != nil {
+		return err
+	}
+	s.meter.Sent(message)
+	return nil
+}
+
+// meteredSource is the receiving half of metered.
+type meteredSource[Req any] struct {
+	service.Source[Req]
+	meter policy.Meter
+}
+
+func (s meteredSource[Req]) Recv() (*Req, error) {
+	message, err := s.Source.Recv()
+	if err == nil {
+		s.meter.Received(message)
+	}
+	return message, err
+}
+
+// grpcStream is a stream of grpc-go.
+type grpcStream[Req, Res any] struct{ stream grpc.ServerStream }
+
+func (s grpcStream[Req, Res]) Recv() (*Req, error) { return receiveGRPC[Req](s.stream) }
+
+func (s grpcStream[Req, Res]) Send(message *Res) error {
+	return transportError(s.stream.SendMsg(message))
+}
+
+func receiveGRPC[Req any](stream grpc.ServerStream) (*Req, error) {
+	var in inbound[Req]
+	if err := stream.RecvMsg(&in); err != nil {
+		return nil, transportError(err)
+	}
+	return in.take()
+}
+
+// connectStream is a bidirectional stream of connect-go.
+type connectStream[Req, Res any] struct {
+	stream *connect.BidiStream[inbound[Req], Res]
+}
+
+func (s connectStream[Req, Res]) Recv() (*Req, error) {
+	in, err := s.stream.Receive()
+	if err != nil {
+		return nil, transportError(err)
+	}
+	return in.take()
+}
+
+func (s connectStream[Req, Res]) Send(message *Res) error {
+	return transportError(s.stream.Send(message))
+}
+
+// connectSource is a client stream of connect-go.
+type connectSource[Req any] struct {
+	stream *connect.ClientStream[inbound[Req]]
+}
+
+func (s connectSource[Req]) Recv() (*Req, error) {
+	if s.stream.Receive() {
+		return s.stream.Msg().take()
+	}
+	if err := s.stream.Err(); err != nil {
+		return nil, transportError(err)
+	}
+	return nil, io.EOF
+}
+
+// transportError makes a failure of a transport's send or receive a fault. The
+// transport has then told the client in its own words; the fault is for the
+// log and the metrics.
+func transportError(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
+	}
+	switch codeOf(err) {
+	case codes.ResourceExhausted:
+		return fault.New(fault.MessageTooLarge, "the message is larger than the server receives").Because(err)
+	case codes.DeadlineExceeded:
+		return fault.New(fault.DeadlineExceeded, "the deadline passed before the call was done").Because(err)
+	case codes.InvalidArgument, codes.Internal, codes.Unimplemented:
+		return fault.New(fault.MessageMalformed, "the message cannot be read").Because(err)
+	default:
+		return fault.New(fault.Cancelled, "the connection to the client ended").Because(err)
+	}
+}
+
+func codeOf(err error) codes.Code {
+	var connectErr *connect.Error
+	if errors.As(err, &connectErr) {
+		return codes.Code(connectErr.Code())
+	}
+	return status.Code(err)
+}
+
+func grpcCall(stream grpc.ServerStream, procedure string) *policy.Call {
+	call := &policy.Call{Procedure: procedure, Protocol: connect.ProtocolGRPC}
+	if p, ok := peer.FromContext(stream.Context()); ok {
+		call.Peer = p.Addr.String()
+	}
+	return call
+}
+
+func connectCall(p connect.Peer, procedure string) *policy.Call {
+	return &policy.Call{Procedure: procedure, Protocol: p.Protocol, Peer: p.Addr}
+}
+
+// pushback is the metadata key by which gRPC clients learn when to retry.
+const pushback = "grpc-retry-pushback-ms"
+
+// grpcError is a fault as grpc-go sends it.
+func grpcError(stream grpc.ServerStream, err error) error {
+	if err == nil {
+		return nil
+	}
+	e := fault.From(err)
+	if e.RetryAfter > 0 {
+		stream.SetTrailer(metadata.Pairs(pushback, milliseconds(e.RetryAfter)))
+	}
+	s := status.New(e.Reason.Code(), e.Message)
+	var details []protoadapt.MessageV1
+	for _, d := range e.Details() {
+		details = append(details, protoadapt.MessageV1Of(d))
+	}
+	if detailed, err := s.WithDetails(details...); err == nil {
+		s = detailed
+	}
+	return s.Err()
+}
+
+// connectError is a fault as connect-go sends it.
+func connectError(err error) error {
+	if err == nil {
+		return nil
+	}
+	e := fault.From(err)
+	sent := connect.NewError(connect.Code(e.Reason.Code()), errors.New(e.Message))
+	if e.RetryAfter > 0 {
+		sent.Meta().Set(pushback, milliseconds(e.RetryAfter))
+		sent.Meta().Set(http.CanonicalHeaderKey("retry-after"), strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
+	}
+	for _, d := range e.Details() {
+		if detail, err := connect.NewErrorDetail(d); err == nil {
+			sent.AddDetail(detail)
+		}
+	}
+	return sent
+}
+
+func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
