@@ -16,63 +16,81 @@ type Interval struct {
 	Value float64
 	// Lower and Upper are the 2.5 % and 97.5 % quantiles of the draws.
 	Lower, Upper float64
-	// Draws is how many draws gave a figure; draws that, say, hold one class
-	// only give none and are left out.
+	// Draws is how many draws gave a figure; a draw that, say, holds one class
+	// only gives none and is left out.
 	Draws int
+	// Err says why there is no figure: a *score.Missing, or nil.
+	Err error
 }
 
-// Bootstrap draws records with replacement and returns the percentile interval
-// of statistic, which is called with the indices of a draw (shared by no other
-// call) and may run on several cores at once. Draw i depends on seed and i
-// alone, so that results do not depend on the number of cores.
+// Weighted computes figures of records that count several times: weights[i] is
+// how often record i counts. It writes one figure to each place of out, NaN
+// where there is none, and keeps neither slice. It may run on several cores at
+// once.
+type Weighted func(weights []int, out []float64)
+
+// Bootstrap draws n records with replacement and returns the percentile
+// intervals of several figures of the same draws. Records are drawn whole, so
+// that figures of differences stay paired. Draw d depends on seed and d alone:
+// results do not depend on the number of cores.
 //
-// Drawing indices keeps pairs together: a statistic of differences, paired by
-// record, is paired in every draw.
-func Bootstrap(n, draws int, seed uint64, statistic func(index []int) (float64, error)) (Interval, error) {
+// Working with counts instead of lists of drawn records lets a statistic sort
+// once and pass over the sorted records in each draw.
+func Bootstrap(n, draws int, seed uint64, figures int, statistic Weighted) ([]Interval, error) {
 	if n < 1 || draws < 1 {
-		return Interval{}, score.TooFew("needs records and draws, got %d and %d", n, draws)
+		return nil, score.TooFew("needs records and draws, got %d and %d", n, draws)
 	}
-	identity := make([]int, n)
-	for i := range identity {
-		identity[i] = i
+	ones, out := make([]int, n), make([]Interval, figures)
+	for i := range ones {
+		ones[i] = 1
 	}
-	value, err := statistic(identity)
-	if err != nil {
-		return Interval{}, err
+	values := make([]float64, figures)
+	statistic(ones, values)
+	drawn := drawFigures(n, draws, seed, figures, statistic)
+	for f := range out {
+		out[f] = interval(values[f], drawn[f])
 	}
-	figures := drawFigures(n, draws, seed, statistic)
-	out := Interval{Value: value, Draws: len(figures)}
-	if out.Draws == 0 {
-		return Interval{}, score.TooFew("no bootstrap draw gives a figure")
-	}
-	slices.Sort(figures)
-	out.Lower, out.Upper = Quantile(figures, 0.025), Quantile(figures, 0.975)
 	return out, nil
 }
 
-// drawFigures returns the figures of the draws that have one.
-func drawFigures(n, draws int, seed uint64, statistic func([]int) (float64, error)) []float64 {
-	figures := make([]float64, draws)
+func interval(value float64, drawn []float64) Interval {
+	drawn = slices.DeleteFunc(drawn, math.IsNaN)
+	switch {
+	case math.IsNaN(value):
+		return Interval{Err: score.NotApplicable("the data give no figure: one class only, or nothing to divide by")}
+	case len(drawn) == 0:
+		return Interval{Err: score.TooFew("no bootstrap draw gives a figure")}
+	}
+	slices.Sort(drawn)
+	return Interval{Value: value, Lower: Quantile(drawn, 0.025), Upper: Quantile(drawn, 0.975), Draws: len(drawn)}
+}
+
+// drawFigures returns the figures of every draw, by figure.
+func drawFigures(n, draws int, seed uint64, figures int, statistic Weighted) [][]float64 {
+	drawn := make([][]float64, figures)
+	for f := range drawn {
+		drawn[f] = make([]float64, draws)
+	}
 	workers := min(runtime.GOMAXPROCS(0), draws)
 	var group sync.WaitGroup
 	for w := range workers {
 		group.Go(func() {
-			index := make([]int, n)
+			weights, out := make([]int, n), make([]float64, figures)
 			for draw := w; draw < draws; draw += workers {
+				clear(weights)
 				generator := rand.New(rand.NewPCG(seed, uint64(draw)))
-				for i := range index {
-					index[i] = generator.IntN(n)
+				for range n {
+					weights[generator.IntN(n)]++
 				}
-				figure, err := statistic(index)
-				if err != nil {
-					figure = math.NaN()
+				statistic(weights, out)
+				for f, v := range out {
+					drawn[f][draw] = v
 				}
-				figures[draw] = figure
 			}
 		})
 	}
 	group.Wait()
-	return slices.DeleteFunc(figures, math.IsNaN)
+	return drawn
 }
 
 // Quantile returns the q-quantile of sorted values by linear interpolation
@@ -84,4 +102,65 @@ func Quantile(sorted []float64, q float64) float64 {
 		return sorted[len(sorted)-1]
 	}
 	return sorted[low] + (position-float64(low))*(sorted[low+1]-sorted[low])
+}
+
+// Ranked is a score that was sorted once, for statistics of many draws.
+type Ranked struct {
+	labels []bool
+	// groups are the records of equal score, highest first.
+	groups [][]int
+}
+
+// NewRanked sorts labelled scores. Scores are finite.
+func NewRanked(scores []float64, labels []bool) (*Ranked, error) {
+	if err := checkPaired(len(scores), len(labels), 1); err != nil {
+		return nil, err
+	}
+	if err := checkFinite("scores", scores); err != nil {
+		return nil, err
+	}
+	r := &Ranked{labels: labels}
+	for group := range descendingGroups(scores) {
+		r.groups = append(r.groups, group)
+	}
+	return r, nil
+}
+
+// tally counts the weighted positives and negatives of a group.
+func (r *Ranked) tally(group, weights []int) (positives, negatives float64) {
+	for _, i := range group {
+		if r.labels[i] {
+			positives += float64(weights[i])
+		} else {
+			negatives += float64(weights[i])
+		}
+	}
+	return positives, negatives
+}
+
+// AUROC returns the weighted AUROC, or NaN if the weights leave one class only.
+func (r *Ranked) AUROC(weights []int) float64 {
+	var positives, negatives, won float64
+	for _, group := range r.groups {
+		p, n := r.tally(group, weights)
+		won += n * (positives + p/2)
+		positives += p
+		negatives += n
+	}
+	return won / (positives * negatives) // 0/0 is NaN
+}
+
+// AUPRC returns the weighted average precision, or NaN if the weights leave no
+// positive record.
+func (r *Ranked) AUPRC(weights []int) float64 {
+	var hits, seen, area float64
+	for _, group := range r.groups {
+		p, n := r.tally(group, weights)
+		hits += p
+		seen += p + n
+		if seen > 0 {
+			area += p * hits / seen
+		}
+	}
+	return area / hits
 }

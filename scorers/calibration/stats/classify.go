@@ -220,17 +220,19 @@ func AURC(confidence []float64, correct []bool) (float64, error) {
 	return area / float64(len(confidence)), nil
 }
 
+// LogLossClip is how far LogLoss keeps probabilities from 0 and 1: the machine
+// precision, as scikit-learn does.
+const LogLossClip = 2.220446049250313e-16
+
 // LogLoss returns the mean negative log-likelihood in nats. Probabilities are
-// clipped to [ε, 1 − ε] with ε the machine precision, as scikit-learn does, so
-// that one certain error is large but finite.
+// clipped by LogLossClip, so that one certain error is large but finite.
 func LogLoss(probabilities []float64, labels []bool) (float64, error) {
 	if err := checkProbabilities(probabilities, labels); err != nil {
 		return 0, err
 	}
-	const epsilon = 2.220446049250313e-16
 	sum := 0.0
 	for i, p := range probabilities {
-		p = max(epsilon, min(1-epsilon, p))
+		p = max(LogLossClip, min(1-LogLossClip, p))
 		if labels[i] {
 			sum -= math.Log(p)
 		} else {

@@ -24,9 +24,12 @@ func EqualWidthBins(probabilities []float64, labels []bool, bins int) ([]Bin, er
 	if err := checkBins(probabilities, labels, bins); err != nil {
 		return nil, err
 	}
+	assigned, err := EqualWidthAssignment(probabilities, bins)
+	if err != nil {
+		return nil, err
+	}
 	members := make([][]int, bins)
-	for i, p := range probabilities {
-		b := rightClosedBin(p, bins)
+	for i, b := range assigned {
 		members[b] = append(members[b], i)
 	}
 	out := make([]Bin, bins)
@@ -57,20 +60,57 @@ func EqualMassBins(probabilities []float64, labels []bool, bins int) ([]Bin, err
 	if err := checkBins(probabilities, labels, bins); err != nil {
 		return nil, err
 	}
-	index := order(probabilities)
 	var out []Bin
-	start := 0
-	for b := 1; b <= bins; b++ {
-		end := int(math.RoundToEven(float64(b*len(index)) / float64(bins)))
-		if end == start {
+	for _, members := range massGroups(probabilities, bins) {
+		if len(members) == 0 {
 			continue
 		}
-		bin := summarise(index[start:end], probabilities, labels)
-		bin.Lower, bin.Upper = probabilities[index[start]], probabilities[index[end-1]]
+		bin := summarise(members, probabilities, labels)
+		bin.Lower, bin.Upper = probabilities[members[0]], probabilities[members[len(members)-1]]
 		out = append(out, bin)
-		start = end
 	}
 	return out, nil
+}
+
+// massGroups returns the records of each bin of equal mass, rising.
+func massGroups(probabilities []float64, bins int) [][]int {
+	index := order(probabilities)
+	groups := make([][]int, bins)
+	start := 0
+	for b := range groups {
+		end := int(math.RoundToEven(float64((b+1)*len(index)) / float64(bins)))
+		groups[b] = index[start:end]
+		start = end
+	}
+	return groups
+}
+
+// EqualWidthAssignment returns for each probability the number of its bin among
+// bins of equal width (see EqualWidthBins).
+func EqualWidthAssignment(probabilities []float64, bins int) ([]int, error) {
+	if bins < 1 {
+		return nil, score.InvalidInput("needs at least 1 bin, got %d", bins)
+	}
+	assigned := make([]int, len(probabilities))
+	for i, p := range probabilities {
+		assigned[i] = rightClosedBin(p, bins)
+	}
+	return assigned, nil
+}
+
+// EqualMassAssignment returns for each probability the number of its bin among
+// bins of equal mass (see EqualMassBins).
+func EqualMassAssignment(probabilities []float64, bins int) ([]int, error) {
+	if bins < 1 {
+		return nil, score.InvalidInput("needs at least 1 bin, got %d", bins)
+	}
+	assigned := make([]int, len(probabilities))
+	for b, members := range massGroups(probabilities, bins) {
+		for _, i := range members {
+			assigned[i] = b
+		}
+	}
+	return assigned, nil
 }
 
 func checkBins(probabilities []float64, labels []bool, bins int) error {

@@ -271,27 +271,59 @@ func TestPlattIsMonotoneAndFiniteWhereClassesSeparate(t *testing.T) {
 	}
 }
 
-func TestBootstrapDoesNotDependOnCoresAndCoversTheMean(t *testing.T) {
+func TestBootstrapIsReproducibleAndCoversTheMean(t *testing.T) {
 	values := []float64{0, 0, 1, 1, 1, 0, 1, 1, 0, 1, 1, 1, 0, 0, 1, 1}
-	mean := func(index []int) (float64, error) {
+	mean := func(weights []int, out []float64) {
 		sum := 0.0
-		for _, i := range index {
-			sum += values[i]
+		for i, w := range weights {
+			sum += float64(w) * values[i]
 		}
-		return sum / float64(len(index)), nil
+		out[0], out[1] = sum/float64(len(values)), math.NaN()
 	}
-	first, err := stats.Bootstrap(len(values), 2000, 7, mean)
-	if err != nil {
-		t.Fatal(err)
+	run := func() []stats.Interval {
+		intervals, err := stats.Bootstrap(len(values), 2000, 7, 2, mean)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return intervals
 	}
-	second, _ := stats.Bootstrap(len(values), 2000, 7, mean)
-	if first != second {
-		t.Fatalf("%v and %v from one seed", first, second)
+	first := run()
+	if second := run(); first[0] != second[0] {
+		t.Fatalf("%v and %v from one seed", first[0], second[0])
 	}
 	// The binomial's own 2.5 % and 97.5 % quantiles of 16 draws at 10/16.
-	if first.Value != 0.625 || first.Lower != 0.375 || first.Upper != 0.875 {
-		t.Fatalf("interval %+v", first)
+	if got := first[0]; got.Value != 0.625 || got.Lower != 0.375 || got.Upper != 0.875 || got.Draws != 2000 {
+		t.Fatalf("interval %+v", got)
 	}
+	wantStatus(t, "no figure", first[1].Err, plumblinev1.Status_STATUS_NOT_APPLICABLE)
+}
+
+func TestRankedAgreesWithRecordsThatAreRepeated(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 25).Draw(t, "n")
+		scores := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}), n, n).Draw(t, "scores")
+		labels := rapid.SliceOfN(rapid.Bool(), n, n).Draw(t, "labels")
+		weights := rapid.SliceOfN(rapid.IntRange(0, 3), n, n).Draw(t, "weights")
+		var repeated []float64
+		var repeatedLabels []bool
+		for i, w := range weights {
+			for range w {
+				repeated, repeatedLabels = append(repeated, scores[i]), append(repeatedLabels, labels[i])
+			}
+		}
+		ranked, err := stats.NewRanked(scores, labels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		area, err := stats.AUROC(repeated, repeatedLabels)
+		if got := ranked.AUROC(weights); (err != nil) != math.IsNaN(got) || err == nil && math.Abs(got-area) > 1e-12 {
+			t.Fatalf("AUROC %v, want %v, %v", got, area, err)
+		}
+		precision, err := stats.AUPRC(repeated, repeatedLabels)
+		if got := ranked.AUPRC(weights); err == nil && math.Abs(got-precision) > 1e-12 {
+			t.Fatalf("AUPRC %v, want %v", got, precision)
+		}
+	})
 }
 
 func TestAUROCIsInvariantAndSymmetric(t *testing.T) {

@@ -1,0 +1,233 @@
+package calibration
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"plumbline/scorers/score"
+)
+
+// Split says on which side of a calibration a record stands.
+type Split int
+
+// The sides. Unassigned records are assigned by Data.Assign.
+const (
+	Unassigned Split = iota
+	Calibration
+	Test
+)
+
+// Record is one labelled record as it comes in.
+type Record struct {
+	// ID is unique in the data.
+	ID string
+	// Dataset and Model name the group that the record belongs to.
+	Dataset, Model string
+	// Split is the side that the caller put it on, if any.
+	Split Split
+	// Signals are its scores by name; an absent one was not computed.
+	Signals map[string]float64
+	// Label is true for the positive class; nil if the record has none.
+	Label *bool
+	// Arms are the recorded outcomes by arm.
+	Arms map[string]Outcome
+}
+
+// Data is a set of records, held by column, so that ten million records with
+// twenty signals take about two gigabytes. The zero value is empty and ready.
+type Data struct {
+	ids     map[string]int
+	records []row
+	signals map[string][]float64 // NaN where a record lacks the signal
+	arms    map[string][]Outcome
+	hasArm  map[string][]bool
+	groups  map[Group]Group
+}
+
+// Group is a cell of the data: one dataset answered by one model.
+type Group struct{ Dataset, Model string }
+
+type row struct {
+	id    string
+	group Group
+	split Split
+	label int8 // −1 without a label
+}
+
+// Add appends a record. An error names the record by its number, from 1, and
+// its id; the record is then not added.
+func (d *Data) Add(r Record) error {
+	number := len(d.records) + 1
+	fail := func(format string, args ...any) error {
+		return score.InvalidInput("record %d (id %q): %s", number, r.ID, fmt.Sprintf(format, args...))
+	}
+	if r.ID == "" {
+		return fail("it has no id")
+	}
+	if earlier, ok := d.ids[r.ID]; ok {
+		return fail("record %d has the same id; every record must have one of its own, also across splits", earlier+1)
+	}
+	for name, v := range r.Signals {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fail("signal %q is not a finite number; leave it out where it was not computed", name)
+		}
+	}
+	for arm, o := range r.Arms {
+		if err := o.check(); err != nil {
+			return fail("arm %q: %v", arm, err)
+		}
+	}
+	d.append(r)
+	return nil
+}
+
+func (o Outcome) check() error {
+	for _, v := range []float64{o.F1, o.EM} {
+		if !(v >= 0 && v <= 1) {
+			return fmt.Errorf("f1 and em must be in [0, 1], got %g", v)
+		}
+	}
+	for _, v := range []float64{o.Passages, o.Tokens, o.Calls} {
+		if !(v >= 0) || math.IsInf(v, 0) {
+			return fmt.Errorf("costs must be finite and at least 0, got %g", v)
+		}
+	}
+	return nil
+}
+
+func (d *Data) append(r Record) {
+	if d.ids == nil {
+		d.ids, d.signals = map[string]int{}, map[string][]float64{}
+		d.arms, d.hasArm, d.groups = map[string][]Outcome{}, map[string][]bool{}, map[Group]Group{}
+	}
+	n := len(d.records)
+	group := Group{r.Dataset, r.Model}
+	if known, ok := d.groups[group]; ok {
+		group = known // one copy of the names
+	} else {
+		d.groups[group] = group
+	}
+	label := int8(-1)
+	if r.Label != nil {
+		label = 0
+		if *r.Label {
+			label = 1
+		}
+	}
+	d.ids[r.ID] = n
+	d.records = append(d.records, row{id: r.ID, group: group, split: r.Split, label: label})
+	for name, v := range r.Signals {
+		d.signals[name] = append(padded(d.signals[name], n, math.NaN()), v)
+	}
+	for arm, o := range r.Arms {
+		d.arms[arm] = append(padded(d.arms[arm], n, Outcome{}), o)
+		d.hasArm[arm] = append(padded(d.hasArm[arm], n, false), true)
+	}
+}
+
+// padded extends a column to n rows.
+func padded[T any](column []T, n int, empty T) []T {
+	for len(column) < n {
+		column = append(column, empty)
+	}
+	return column
+}
+
+// Len returns the number of records.
+func (d *Data) Len() int { return len(d.records) }
+
+// SignalNames returns the names of the signals that at least one record has,
+// sorted.
+func (d *Data) SignalNames() []string { return slices.Sorted(maps.Keys(d.signals)) }
+
+// Signal returns a record's signal, if it has it.
+func (d *Data) Signal(name string, i int) (float64, bool) {
+	column := d.signals[name]
+	if i >= len(column) || math.IsNaN(column[i]) {
+		return 0, false
+	}
+	return column[i], true
+}
+
+// Label returns a record's label, if it has one.
+func (d *Data) Label(i int) (positive, ok bool) {
+	return d.records[i].label == 1, d.records[i].label >= 0
+}
+
+// Group returns a record's cell.
+func (d *Data) Group(i int) Group { return d.records[i].group }
+
+// Arm returns the outcome of an arm on a record, if it was recorded.
+func (d *Data) Arm(name string, i int) (Outcome, bool) {
+	if has := d.hasArm[name]; i >= len(has) || !has[i] {
+		return Outcome{}, false
+	}
+	return d.arms[name][i], true
+}
+
+// Assign puts every record that has no side on one: the share of each stratum
+// (dataset, model, label) goes to calibration. Within a stratum records are
+// taken in the order of SHA-256 over seed and id, so that the split does not
+// depend on the order of the input.
+func (d *Data) Assign(share float64, seed uint64) error {
+	if !(share > 0 && share < 1) {
+		return score.InvalidInput("the calibration share must be in (0, 1), got %g", share)
+	}
+	type stratum struct {
+		group Group
+		label int8
+	}
+	members := map[stratum][]int{}
+	for i, r := range d.records {
+		if r.split == Unassigned {
+			s := stratum{r.group, r.label}
+			members[s] = append(members[s], i)
+		}
+	}
+	for _, index := range members {
+		slices.SortFunc(index, func(a, b int) int {
+			x, y := splitKey(seed, d.records[a].id), splitKey(seed, d.records[b].id)
+			return slices.Compare(x[:], y[:])
+		})
+		border := int(math.Round(share * float64(len(index))))
+		for rank, i := range index {
+			d.records[i].split = Test
+			if rank < border {
+				d.records[i].split = Calibration
+			}
+		}
+	}
+	return nil
+}
+
+func splitKey(seed uint64, id string) [sha256.Size]byte {
+	return sha256.Sum256(append(binary.BigEndian.AppendUint64(nil, seed), id...))
+}
+
+// labelled returns the records of a split that have a label.
+func (d *Data) labelled(split Split) []int {
+	var index []int
+	for i, r := range d.records {
+		if r.split == split && r.label >= 0 {
+			index = append(index, i)
+		}
+	}
+	return index
+}
+
+// column returns a signal and the labels of those of the given records that
+// have it.
+func (d *Data) column(name string, index []int) (values []float64, labels []bool, present []int) {
+	for _, i := range index {
+		if v, ok := d.Signal(name, i); ok {
+			values = append(values, v)
+			labels = append(labels, d.records[i].label == 1)
+			present = append(present, i)
+		}
+	}
+	return values, labels, present
+}
