@@ -83,6 +83,12 @@ func Unavailable(format string, args ...any) *Missing {
 	return missing(plumblinev1.Status_STATUS_VERIFIER_UNAVAILABLE, format, args)
 }
 
+// NotChecked says that no verifier could be asked and that the fail mode lets
+// the text through.
+func NotChecked(format string, args ...any) *Missing {
+	return missing(plumblinev1.Status_STATUS_NOT_CHECKED, format, args)
+}
+
 // NotImplemented says that a later version will compute this value.
 func NotImplemented(format string, args ...any) *Missing {
 	return missing(plumblinev1.Status_STATUS_NOT_IMPLEMENTED, format, args)

@@ -1,0 +1,436 @@
+package grounding
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// facts are the dates and quantities of a text.
+type facts struct {
+	dates      []date
+	quantities []quantity
+}
+
+// quantity is a number with its unit.
+type quantity struct {
+	text   string
+	values []string // its possible readings, as canonical decimals
+	unit   string   // canonical, or empty
+	// loose says that the number is part of a date, or the word "one", which
+	// is an article as often as a number: it can answer a claim's number and
+	// raises no flag itself.
+	loose bool
+}
+
+// date is a day or a month, with or without its year.
+type date struct {
+	text             string
+	year, month, day int  // 0 if not given
+	swapped          bool // day and month may be the other way round
+}
+
+// within says whether another date has everything that this one says.
+func (d date) within(e date) bool {
+	same := func(month, day int) bool {
+		return d.month == month && (d.day == 0 || d.day == day) && (d.year == 0 || d.year == e.year)
+	}
+	if same(e.month, e.day) || e.swapped && same(e.day, e.month) {
+		return true
+	}
+	return d.swapped && d.month == e.day && d.day == e.month && d.year == e.year
+}
+
+const monthNames = `jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?`
+
+var (
+	isoDate    = regexp.MustCompile(`\b(\d{4})-(\d{2})-(\d{2})\b`)
+	dayFirst   = regexp.MustCompile(`(?i)\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? (` + monthNames + `)\b\.?(?:,? (\d{4})\b)?`)
+	monthFirst = regexp.MustCompile(`(?i)\b(` + monthNames + `)\.? (\d{1,2})(?:st|nd|rd|th)?\b(?:,? (\d{4})\b)?`)
+	monthYear  = regexp.MustCompile(`(?i)\b(` + monthNames + `)\.?,? (\d{4})\b`)
+	figures    = regexp.MustCompile(`\b(\d{1,2})[/.](\d{1,2})[/.](\d{4})\b`)
+	digits     = regexp.MustCompile(`\d+(?:[.,'’\x{00A0}\x{202F}]\d+)*`)
+)
+
+// readFacts reads a text. Marks of Markdown around a number do not matter.
+func readFacts(text string) facts {
+	var f facts
+	taken := make([]bool, len(text)) // bytes of dates
+	dates := func(re *regexp.Regexp, read func(groups []string) date) {
+		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
+			if taken[m[0]] {
+				continue
+			}
+			groups := make([]string, len(m)/2)
+			for i := range groups {
+				if m[2*i] >= 0 {
+					groups[i] = text[m[2*i]:m[2*i+1]]
+				}
+			}
+			d := read(groups)
+			if d.month < 1 || d.month > 12 && !d.swapped || d.day > 31 {
+				continue
+			}
+			d.text = groups[0]
+			f.dates = append(f.dates, d)
+			for i := m[0]; i < m[1]; i++ {
+				taken[i] = true
+			}
+		}
+	}
+	dates(isoDate, func(g []string) date { return date{year: atoi(g[1]), month: atoi(g[2]), day: atoi(g[3])} })
+	dates(figures, func(g []string) date {
+		return date{month: atoi(g[1]), day: atoi(g[2]), year: atoi(g[3]), swapped: true}
+	})
+	dates(dayFirst, func(g []string) date { return date{day: atoi(g[1]), month: month(g[2]), year: atoi(g[3])} })
+	dates(monthFirst, func(g []string) date { return date{month: month(g[1]), day: atoi(g[2]), year: atoi(g[3])} })
+	dates(monthYear, func(g []string) date { return date{month: month(g[1]), year: atoi(g[2])} })
+
+	for _, m := range digits.FindAllStringIndex(text, -1) {
+		if q, ok := readQuantity(text, m[0], m[1]); ok {
+			q.loose = taken[m[0]]
+			f.quantities = append(f.quantities, q)
+		}
+	}
+	f.quantities = append(f.quantities, numberWords(text)...)
+	return f
+}
+
+func atoi(digits string) int {
+	n, err := strconv.Atoi(digits)
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+func month(name string) int {
+	return strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(name)[:3])/3 + 1
+}
+
+// readQuantity reads the digits text[start:end] with what stands around them.
+// Digits inside a word ("B12") are part of a name and no number.
+func readQuantity(text string, start, end int) (quantity, bool) {
+	before, size := utf8.DecodeLastRuneInString(text[:start])
+	if unicode.IsLetter(before) {
+		return quantity{}, false
+	}
+	q := quantity{text: text[start:end]}
+	sign := ""
+	if before == '-' || before == '−' {
+		outer, _ := utf8.DecodeLastRuneInString(text[:start-size])
+		if start == size || unicode.IsSpace(outer) || outer == '(' {
+			sign = "-"
+			q.text = text[start-size : end]
+		}
+	}
+	shift, unit, stop := suffix(text, end)
+	q.unit = unit
+	if stop > end {
+		q.text += text[end:stop]
+	}
+	if symbol := currency(strings.TrimRight(text[:start], "*_` ")); symbol != "" {
+		q.unit = symbol
+	}
+	for _, n := range readings(text[start:end]) {
+		q.values = append(q.values, sign+n.canonical(shift))
+		if unit == "m" && stop == end+1 { // "5m" is metres or millions
+			q.values = append(q.values, sign+n.canonical(6))
+		}
+	}
+	return q, true
+}
+
+// decimal is a number in digits.
+type decimal struct{ whole, fraction string }
+
+// canonical writes the number times ten to the shift, without zeros that do
+// not matter.
+func (d decimal) canonical(shift int) string {
+	fraction := d.fraction + strings.Repeat("0", max(0, shift-len(d.fraction)))
+	whole := strings.TrimLeft(d.whole+fraction[:shift], "0")
+	fraction = strings.TrimRight(fraction[shift:], "0")
+	if whole == "" {
+		whole = "0"
+	}
+	if fraction == "" {
+		return whole
+	}
+	return whole + "." + fraction
+}
+
+// readings returns what digits with separators may mean: "1,234" is 1234 to
+// some and 1.234 to others. Digits that are no number ("3.5.1") stand for
+// themselves.
+func readings(s string) []decimal {
+	var out []decimal
+	for _, point := range []string{".", ","} {
+		whole, fraction, found := s, "", false
+		if strings.Count(s, point) == 1 {
+			whole, fraction, found = strings.Cut(s, point)
+		}
+		groups := strings.FieldsFunc(whole, notWord)
+		ok := len(groups) > 0 && strings.IndexFunc(fraction, notWord) < 0 && !strings.Contains(whole, point)
+		for i, g := range groups[min(1, len(groups)):] {
+			ok = ok && len(g) == 3 && (i > 0 || len(groups[0]) <= 3)
+		}
+		if !ok {
+			continue
+		}
+		out = append(out, decimal{strings.Join(groups, ""), fraction})
+		if !found && len(groups) == 1 {
+			break // plain digits read the same both ways
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, decimal{whole: s})
+	}
+	return out
+}
+
+// suffix reads a scale word and a unit after a number that ends at end, and
+// returns where they end.
+func suffix(text string, end int) (shift int, unit string, stop int) {
+	stop = end
+	for range 2 {
+		word, attached, next := wordAfter(text, stop)
+		if word == "" {
+			break
+		}
+		if s := scale(word, attached && stop == end); s > 0 && shift == 0 {
+			shift, stop = s, next
+			continue
+		}
+		if u := unitOf(word); u != "" {
+			return shift, u, next
+		}
+		if word == "per" {
+			if cent, _, after := wordAfter(text, next); cent == "cent" {
+				return shift, "%", after
+			}
+		}
+		break
+	}
+	return shift, "", stop
+}
+
+// wordAfter returns the lower-case word or symbol that follows a number, past
+// marks of emphasis and one blank or hyphen.
+func wordAfter(text string, at int) (word string, attached bool, next int) {
+	rest := strings.TrimLeft(text[at:min(len(text), at+40)], "*_`")
+	attached = true
+	for _, gap := range []string{" ", "-", "\u00A0", "\u202F"} {
+		if cut, ok := strings.CutPrefix(rest, gap); ok {
+			rest, attached = strings.TrimLeft(cut, "*_`"), false
+			break
+		}
+	}
+	end := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) && r != '°' })
+	switch {
+	case end < 0:
+		end = len(rest)
+	case end == 0:
+		r, size := utf8.DecodeRuneInString(rest)
+		if r != '%' && currency(string(r)) == "" {
+			return "", false, at
+		}
+		end = size
+	}
+	if end == 0 {
+		return "", false, at
+	}
+	return strings.ToLower(rest[:end]), attached, at + strings.Index(text[at:], rest[:end]) + end
+}
+
+// scale returns the power of ten of a scale word; attached allows for letters
+// that only count beside the digits.
+func scale(word string, attached bool) int {
+	switch word {
+	case "hundred":
+		return 2
+	case "thousand":
+		return 3
+	case "k":
+		if attached {
+			return 3
+		}
+	case "lakh":
+		return 5
+	case "million", "millions", "mn":
+		return 6
+	case "crore":
+		return 7
+	case "billion", "billions", "bn":
+		return 9
+	case "trillion", "trillions", "tn":
+		return 12
+	}
+	return 0
+}
+
+// currency returns the canonical unit of a currency sign at the end of a text.
+func currency(text string) string {
+	for _, sign := range []string{"$", "€", "£", "¥", "₹"} {
+		if strings.HasSuffix(text, sign) {
+			return sign
+		}
+	}
+	return ""
+}
+
+// unitNames maps the names of units to canonical ones. Names that mean several
+// things ("pounds", "degrees", "in") are left out.
+var unitNames = unitTable(`
+	% percent pct
+	$ dollar dollars usd
+	€ euro euros eur
+	£ gbp sterling
+	¥ yen jpy
+	₹ rupee rupees inr
+	mg milligram milligrams
+	g gram grams
+	kg kilogram kilograms kilo kilos
+	ton tons
+	tonne tonnes
+	mm millimetre millimetres millimeter millimeters
+	cm centimetre centimetres centimeter centimeters
+	m metre metres meter meters
+	km kilometre kilometres kilometer kilometers
+	mile miles mi
+	foot feet ft
+	inch inches
+	yard yards
+	ml millilitre millilitres milliliter milliliters
+	litre litres liter liters
+	gallon gallons
+	second seconds
+	minute minutes
+	hour hours
+	day days
+	week weeks
+	month months
+	year years
+	°c celsius
+	°f fahrenheit
+	kw kilowatt kilowatts
+	mw megawatt megawatts
+	gw gigawatt gigawatts
+	kwh
+	mwh
+	mph
+	hz
+	khz
+	mhz
+	ghz`)
+
+// unitTable reads lines of a canonical unit and its other names.
+func unitTable(lines string) map[string]string {
+	table := map[string]string{}
+	for line := range strings.Lines(lines) {
+		words := strings.Fields(line)
+		for _, w := range words {
+			table[w] = words[0]
+		}
+	}
+	return table
+}
+
+func unitOf(word string) string {
+	if u := currency(word); u != "" {
+		return u
+	}
+	return unitNames[word]
+}
+
+// numerals are the English number words below a hundred.
+var numerals = func() map[string]int {
+	values := map[string]int{}
+	for i, w := range strings.Fields(`zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen
+		fifteen sixteen seventeen eighteen nineteen`) {
+		values[w] = i
+	}
+	for i, w := range strings.Fields(`twenty thirty forty fifty sixty seventy eighty ninety`) {
+		values[w] = 20 + 10*i
+	}
+	return values
+}()
+
+var letters = regexp.MustCompile(`\pL+`)
+
+// numberWords reads English numbers in words below ten thousand, with a scale
+// and a unit: "twenty-one", "two hundred and five", "three million euros".
+func numberWords(text string) []quantity {
+	w := wording{text: text, spans: letters.FindAllStringIndex(text, -1)}
+	var out []quantity
+	for i := 0; i < len(w.spans); {
+		value, next := w.number(i)
+		if next == i {
+			i++
+			continue
+		}
+		shift, unit, stop := suffix(text, w.spans[next-1][1])
+		out = append(out, quantity{
+			text:   text[w.spans[i][0]:stop],
+			values: []string{decimal{whole: strconv.Itoa(value)}.canonical(shift)},
+			unit:   unit,
+			loose:  value == 1 && shift == 0,
+		})
+		i = next
+	}
+	return out
+}
+
+// wording is a text as words.
+type wording struct {
+	text  string
+	spans [][]int
+}
+
+// is says whether word i is one of some words and, unless it is the first of a
+// number, follows its predecessor closely.
+func (w wording) is(i int, words ...string) bool {
+	if i >= len(w.spans) || i > 0 && !strings.Contains(" -", w.text[w.spans[i-1][1]:w.spans[i][0]]) {
+		return false
+	}
+	return slices.Contains(words, w.word(i))
+}
+
+func (w wording) word(i int) string { return strings.ToLower(w.text[w.spans[i][0]:w.spans[i][1]]) }
+
+// small reads a number below a hundred at word i; next is i if there is none.
+func (w wording) small(i int) (value, next int) {
+	if i >= len(w.spans) {
+		return 0, i
+	}
+	value, ok := numerals[w.word(i)]
+	if !ok {
+		return 0, i
+	}
+	i++
+	if value >= 20 && w.is(i, "one", "two", "three", "four", "five", "six", "seven", "eight", "nine") {
+		value += numerals[w.word(i)]
+		i++
+	}
+	return value, i
+}
+
+// number reads a number below ten thousand at word i.
+func (w wording) number(i int) (value, next int) {
+	value, next = w.small(i)
+	if next == i || !w.is(next, "hundred") {
+		return value, next
+	}
+	value *= 100
+	next++
+	tail := next
+	if w.is(tail, "and") {
+		tail++
+	}
+	if rest, end := w.small(tail); end > tail {
+		return value + rest, end
+	}
+	return value, next
+}

@@ -1,0 +1,160 @@
+package grounding
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	plumblinev1 "plumbline/proto/plumbline/v1"
+)
+
+// mismatch is something that a claim names and the winning evidence does not.
+type mismatch struct {
+	flag plumblinev1.Flag
+	text string
+}
+
+// maxMismatches bounds the details of one claim.
+const maxMismatches = 32
+
+// mismatches compares a claim with the evidence that decided it. It reads
+// numbers, dates, units and names by rules; what it cannot read it lets pass.
+func mismatches(claim, evidence string) []mismatch {
+	var out []mismatch
+	c, e := readFacts(claim), readFacts(evidence)
+	for _, d := range c.dates {
+		if !slices.ContainsFunc(e.dates, d.within) {
+			out = append(out, mismatch{plumblinev1.Flag_FLAG_DATE_MISMATCH, d.text})
+		}
+	}
+	for _, q := range c.quantities {
+		if flag := q.compare(e.quantities); flag != plumblinev1.Flag_FLAG_UNSPECIFIED && !q.loose {
+			out = append(out, mismatch{flag, q.text})
+		}
+	}
+	words := foldedWords(evidence)
+	for _, name := range names(claim) {
+		if !words.haveAll(name) {
+			out = append(out, mismatch{plumblinev1.Flag_FLAG_NAME_MISMATCH, name})
+		}
+	}
+	return out[:min(len(out), maxMismatches)]
+}
+
+// compare returns which flag a quantity of a claim raises against those of the
+// evidence: none if one of them has its value and no other unit.
+func (q quantity) compare(evidence []quantity) plumblinev1.Flag {
+	flag := plumblinev1.Flag_FLAG_NUMBER_MISMATCH
+	for _, e := range evidence {
+		if !slices.ContainsFunc(q.values, func(v string) bool { return slices.Contains(e.values, v) }) {
+			continue
+		}
+		if q.unit == "" || e.unit == "" || q.unit == e.unit {
+			return plumblinev1.Flag_FLAG_UNSPECIFIED
+		}
+		flag = plumblinev1.Flag_FLAG_UNIT_MISMATCH
+	}
+	return flag
+}
+
+// connectors may stand inside a name without being part of what is compared.
+var connectors = wordSet(`of de la le van von der den di da del bin al el the and`)
+
+// nameless are capitalised words that are no names: those that begin
+// sentences, titles, and the parts of dates, which are compared as dates.
+var nameless = wordSet(`the a an in on at by for from to of and or but if as it its he she they we you i his her their our my
+	this that these those there here when while after before since during although though because however moreover
+	furthermore additionally also thus therefore finally first second third then next later overall both each some many
+	most all no not yes one two three according despite unlike like with without under over between among about
+	mr mrs ms dr prof sir st january february march april may june july august september october november december
+	jan feb mar apr jun jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday`)
+
+// names returns the capitalised names of a claim. A single capitalised word at
+// the beginning of a sentence is not counted: it may be any word. A claim in
+// which most words are capitalised is a headline and has no telling names.
+func names(claim string) []string {
+	words := strings.Fields(claim)
+	upper := 0
+	for _, w := range words {
+		if isName(w) {
+			upper++
+		}
+	}
+	if len(words) > 4 && 10*upper > 7*len(words) {
+		return nil
+	}
+	var out, name []string
+	initial := true // the name under way began a sentence
+	begins := true  // the next word begins one
+	flush := func() {
+		for len(name) > 0 && connectors[name[len(name)-1]] {
+			name = name[:len(name)-1]
+		}
+		if len(name) > 1 || len(name) == 1 && !initial {
+			out = append(out, strings.Join(name, " "))
+		}
+		name = nil
+	}
+	for _, w := range words {
+		bare := strings.TrimFunc(w, notWord)
+		switch {
+		case isName(w):
+			if len(name) == 0 {
+				initial = begins
+			}
+			name = append(name, strings.TrimSuffix(strings.TrimSuffix(bare, "'s"), "’s"))
+		case len(name) > 0 && connectors[bare] && bare == w:
+			name = append(name, bare)
+		default:
+			flush()
+		}
+		begins = strings.ContainsAny(w[len(w)-1:], ".!?:")
+		if begins || strings.HasSuffix(w, ",") || strings.HasSuffix(w, ";") {
+			flush()
+		}
+	}
+	flush()
+	return out
+}
+
+// isName says whether a word is capitalised and may be part of a name.
+func isName(word string) bool {
+	bare := strings.TrimFunc(word, notWord)
+	r, size := utf8.DecodeRuneInString(bare)
+	return unicode.IsUpper(r) && size < len(bare) && !nameless[strings.ToLower(bare)]
+}
+
+func notWord(r rune) bool { return !isWord(r) }
+
+// folded is the set of words of a text, without case and accents.
+type folded map[string]bool
+
+func foldedWords(text string) folded {
+	set := folded{}
+	for _, w := range strings.FieldsFunc(fold(text), notWord) {
+		set[w] = true
+	}
+	return set
+}
+
+// haveAll says whether all words of a name occur, in singular or plural.
+func (f folded) haveAll(name string) bool {
+	for _, w := range strings.FieldsFunc(fold(name), notWord) {
+		if len(w) > 1 && !connectors[w] && !f[w] && !f[w+"s"] && !f[strings.TrimSuffix(w, "s")] {
+			return false
+		}
+	}
+	return true
+}
+
+func fold(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Mn, r) {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, norm.NFD.String(text))
+}

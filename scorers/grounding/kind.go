@@ -1,0 +1,144 @@
+package grounding
+
+import (
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	plumblinev1 "plumbline/proto/plumbline/v1"
+)
+
+// The kinds are told apart by whole-sentence patterns of English assistants:
+// a phrase that merely occurs in a sentence with content ("Sure, Paris is the
+// capital.") leaves it factual. What no pattern names is factual, so that a
+// mistake costs a needless score and never a missing one.
+var (
+	greeting = regexp.MustCompile(`^(?:(?:hello|hi|hey|greetings|welcome|good (?:morning|afternoon|evening|day))(?: there| everyone| all| again| [a-z]+)?|` +
+		`(?:many )?thanks(?: for .*| a lot| so much)?|thank you(?: .*)?|you(?:'re| are) (?:very |most )?welcome|` +
+		`(?:sure|of course|certainly|absolutely|no problem|great question|good question|that(?:'s| is) a (?:great|good) question)|` +
+		`(?:i )?hope (?:this|that|it) helps(?: you)?|(?:please )?(?:let me know|feel free|don't hesitate) .*|` +
+		`(?:i(?:'m| am) )?(?:happy|glad) to (?:help|assist)(?: you)?|have a (?:nice|great|good) (?:day|evening|weekend|time)|` +
+		`i(?:'d| would|'ll| will) be (?:happy|glad) to (?:help|assist).*)$`)
+	refusal = regexp.MustCompile(`^(?:(?:i(?:'m| am) )?(?:very |so )?sorry,? (?:but )?)?(?:unfortunately,? )?(?:` +
+		`i (?:do not|don't|really don't) (?:know|have (?:enough |sufficient |any )?(?:information|context|knowledge|data|access)).*|` +
+		`i(?:'m| am) (?:not sure|unsure|unable to|not able to) ?.*|` +
+		`i (?:cannot|can't|can not|could not|couldn't|won't|will not) (?:answer|help|assist|provide|determine|find|say|confirm|comply|verify|share|tell).*|` +
+		`as an? (?:ai|large language model|language model|assistant).*|i(?:'m| am) (?:just |only )?an? (?:ai|language model).*|` +
+		`(?:the |this |these |your )?(?:provided |given |supplied |retrieved )?(?:context|documents?|passages?|text|evidence|sources?|information)(?: (?:provided|given))? (?:does|do|did) ?(?:not|n't) (?:contain|mention|provide|include|specify|say|state|give).*|` +
+		`there is (?:no|not enough|insufficient) (?:information|context|evidence|data).*|` +
+		`(?:unknown|n/a|none|no answer|not (?:known|available|specified|mentioned|stated|provided|enough information)|insufficient information|cannot be determined|unanswerable))$`)
+)
+
+// kindOf says what sort of text a sentence is.
+func kindOf(s sentence) plumblinev1.ClaimKind {
+	switch {
+	case s.block == blockCode:
+		return plumblinev1.ClaimKind_CLAIM_KIND_CODE
+	case s.plain == "":
+		return plumblinev1.ClaimKind_CLAIM_KIND_CITATION_ONLY
+	case s.block == blockHeading, strings.HasSuffix(s.plain, ":"), strings.HasSuffix(s.plain, "："):
+		return plumblinev1.ClaimKind_CLAIM_KIND_HEADING
+	case s.bold && !endsSentence(s.plain):
+		return plumblinev1.ClaimKind_CLAIM_KIND_HEADING
+	}
+	return kindOfText(s.plain)
+}
+
+// kindOfText tells the kinds apart that do not depend on Markdown.
+func kindOfText(text string) plumblinev1.ClaimKind {
+	if asks(text) {
+		return plumblinev1.ClaimKind_CLAIM_KIND_QUESTION
+	}
+	said := phrase(text)
+	switch {
+	case len(said) > maxPhrase:
+	case refusal.MatchString(said):
+		return plumblinev1.ClaimKind_CLAIM_KIND_REFUSAL
+	case greeting.MatchString(said):
+		return plumblinev1.ClaimKind_CLAIM_KIND_GREETING
+	}
+	return plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL
+}
+
+// maxPhrase is the longest text in bytes that may be a greeting or a refusal.
+const maxPhrase = 300
+
+// phrase prepares a text for the patterns: lower case, straight apostrophes,
+// no marks at the ends.
+func phrase(text string) string {
+	if len(text) > 2*maxPhrase {
+		text = text[:2*maxPhrase]
+	}
+	text = strings.ToLower(strings.ReplaceAll(text, "’", "'"))
+	return strings.TrimFunc(squeeze(text), func(r rune) bool { return !isWord(r) })
+}
+
+const closers = `"'”’»)]}」』`
+
+func endsSentence(text string) bool {
+	text = strings.TrimRight(text, closers)
+	r, _ := utf8.DecodeLastRuneInString(text)
+	return strings.ContainsRune(".!?。！？…؟", r)
+}
+
+// asks says whether a text ends with a question mark that is its own, not one
+// of a quotation inside it.
+func asks(text string) bool {
+	body := strings.TrimRight(text, closers)
+	r, _ := utf8.DecodeLastRuneInString(body)
+	if !strings.ContainsRune("?？؟", r) {
+		return false
+	}
+	first, _ := utf8.DecodeRuneInString(text)
+	return len(body) == len(text) || strings.ContainsRune(`"'“‘«([「『`, first)
+}
+
+// maxShortAnswer is how many words a short answer has at most.
+const maxShortAnswer = 12
+
+// finite are English words that make a sentence of a phrase: auxiliaries,
+// pronouns in the nominative, and frequent verbs whose form is finite and is
+// no common noun or participle.
+var finite = wordSet(`
+	is are was were am isn't aren't wasn't weren't has had have hasn't hadn't haven't does did do doesn't didn't don't
+	will would can could may might must shall should won't wouldn't can't cannot couldn't shouldn't
+	it's he's she's that's there's they're we're you're i'm i've they've we've i he she they we
+	became becomes began begins came comes contains gave gives goes went got grew held includes includes kept knew knows
+	lay lies led leads made makes means met occurs occurred ran says said saw sold stands stood takes took tells told thinks
+	thought wrote writes won lives lived died`)
+
+// participles are words in -ed that are more often adjectives or nouns than
+// finite verbs.
+var participles = wordSet(`hundred united limited sacred hatred kindred indeed speed seed need feed breed bed red shed
+	creed greed weed deed advanced mixed fixed used aged based armed retired unnamed related combined`)
+
+func wordSet(words string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		set[w] = true
+	}
+	return set
+}
+
+// isShortAnswer says whether an answer is too short to be a statement: few
+// words, one sentence, no finite verb as far as a word list can tell.
+func isShortAnswer(text string) bool {
+	words := strings.Fields(strings.ReplaceAll(text, "’", "'"))
+	if len(words) == 0 || len(words) > maxShortAnswer || asks(text) {
+		return false
+	}
+	for i, w := range words {
+		w = strings.TrimFunc(w, func(r rune) bool { return !isWord(r) })
+		lower := strings.ToLower(w)
+		if finite[lower] && (lower != "i" || w == "I") {
+			return false
+		}
+		first, _ := utf8.DecodeRuneInString(w)
+		past := i > 0 && i+1 < len(words) && unicode.IsLower(first) && strings.HasSuffix(w, "ed") && !participles[w]
+		if past {
+			return false
+		}
+	}
+	return true
+}

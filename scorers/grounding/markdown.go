@@ -1,0 +1,480 @@
+package grounding
+
+import (
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"plumbline/scorers/entail"
+)
+
+// A small reader of the Markdown that language models write. A full parser
+// would not do: claims must be exact spans of the input, time must be linear
+// on hostile text, and plain text that merely looks like Markdown ("2*3*4",
+// "1986. A good year.", an indented paragraph) must stay as it is.
+
+// blockKind is the sort of a block of text.
+type blockKind int
+
+const (
+	blockText blockKind = iota // a paragraph, list item or quotation
+	blockHeading
+	blockRow  // one row of a table
+	blockCode // a fenced listing
+)
+
+// block is a piece of text across whose edges no sentence goes.
+type block struct {
+	kind blockKind
+	span entail.Span // in the source, without list markers and hashes
+	// header is the row that names the columns of a table's row; empty if none
+	// does.
+	header entail.Span
+	// quoted says that lines may begin with ">".
+	quoted bool
+	// closed says that more text at the end of the source cannot change the
+	// block.
+	closed bool
+}
+
+var (
+	headingLine = regexp.MustCompile(`^ {0,3}#{1,6}[ \t]+`)
+	ruleLine    = regexp.MustCompile(`^\s*([-*_=])[ \t]*(?:[-*_=][ \t]*){2,}$`)
+	itemLine    = regexp.MustCompile(`^\s*(?:[-*+•‣◦]|\d{1,3}[.)]|[a-zA-Z]\)|\[\^[\w-]{1,32}\]:)\s+`)
+	quoteLine   = regexp.MustCompile(`^\s*(?:>[ \t]?)+`)
+	delimiter   = regexp.MustCompile(`^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$`)
+)
+
+// reader cuts a text into blocks line by line.
+type reader struct {
+	text   string
+	blocks []block
+	open   bool   // the last block takes further lines
+	fence  string // the fence that a listing waits for
+	header entail.Span
+	table  int // the first block of the table that is open, or -1
+}
+
+// blocks cuts text[from:] into blocks. continued says that the text at from
+// goes on with a paragraph whose beginning was taken away.
+func blocks(text string, from int, continued bool) []block {
+	r := &reader{text: text, table: -1}
+	if continued {
+		r.add(block{span: entail.Span{Start: from, End: from}})
+		r.open = true
+	}
+	for from < len(text) {
+		end := len(text)
+		if i := strings.IndexByte(text[from:], '\n'); i >= 0 {
+			end = from + i
+		}
+		r.line(from, end, continued)
+		continued = false
+		from = end + 1
+	}
+	return r.blocks
+}
+
+func (r *reader) add(b block) {
+	if n := len(r.blocks); n > 0 {
+		r.blocks[n-1].closed = true
+	}
+	r.blocks = append(r.blocks, b)
+	r.open = false
+}
+
+func (r *reader) last() *block { return &r.blocks[len(r.blocks)-1] }
+
+// line takes the line text[start:end]; rest says that it is the tail of a line
+// whose head was taken away.
+func (r *reader) line(start, end int, rest bool) {
+	line := r.text[start:end]
+	complete := end < len(r.text)
+	if r.fence != "" {
+		r.last().span.End = end
+		if trimmed := strings.TrimSpace(line); complete && strings.HasPrefix(trimmed, r.fence) && strings.Trim(trimmed, r.fence[:1]) == "" {
+			r.fence, r.last().closed = "", true
+		}
+		return
+	}
+	quoted := false
+	if m := quoteLine.FindString(line); m != "" && !rest {
+		start, line, quoted = start+len(m), line[len(m):], true
+	}
+	trimmed := strings.TrimSpace(line)
+	empty := trimmed == "" || !rest && ruleLine.MatchString(line)
+	if empty && !complete {
+		return
+	}
+	isRow := strings.HasPrefix(trimmed, "|") && !rest
+	if !isRow {
+		r.endTable()
+	}
+	switch {
+	case empty:
+		if len(r.blocks) > 0 {
+			r.last().closed = true
+		}
+		r.open = false
+	case rest:
+		r.last().span.End = end
+	case isFence(trimmed):
+		r.add(block{kind: blockCode, span: entail.Span{Start: start, End: end}})
+		r.fence = trimmed[:3]
+		if n := len(r.blocks); n > 1 && !complete {
+			r.blocks[n-2].closed = false // the line may yet turn out to be inline code
+		}
+	case isRow:
+		r.row(start, end)
+	case headingLine.MatchString(line):
+		start += len(headingLine.FindString(line))
+		r.add(block{kind: blockHeading, span: entail.Span{Start: start, End: end}, closed: complete})
+	case itemLine.MatchString(line):
+		start += len(itemLine.FindString(line))
+		r.add(block{span: entail.Span{Start: start, End: end}, quoted: quoted})
+		r.open = true
+	case r.open && len(r.blocks) > 0:
+		r.last().span.End = end
+		r.last().quoted = r.last().quoted || quoted
+	default:
+		r.add(block{span: entail.Span{Start: start, End: end}, quoted: quoted})
+		r.open = true
+	}
+}
+
+// isFence says whether a line begins a listing; with a further backtick it is
+// inline code.
+func isFence(line string) bool {
+	info, ticks := strings.CutPrefix(line, "```")
+	return ticks && !strings.Contains(info, "`") || strings.HasPrefix(line, "~~~")
+}
+
+// row takes one line of a table. The line before a delimiter row names the
+// columns and becomes a heading.
+func (r *reader) row(start, end int) {
+	row := block{kind: blockRow, span: entail.Span{Start: start, End: end}}
+	switch {
+	case r.table < 0:
+		r.add(row)
+		r.table = len(r.blocks) - 1
+		r.header = entail.Span{}
+	case delimiter.MatchString(r.text[start:end]):
+		if r.table == len(r.blocks)-1 {
+			r.header = r.last().span
+			r.last().kind = blockHeading
+		}
+	default:
+		row.header = r.header
+		r.blocks = append(r.blocks, row)
+	}
+	r.open = false
+}
+
+// endTable closes the rows of a table all at once: what one of them says
+// depends on the lines before it.
+func (r *reader) endTable() {
+	if r.table < 0 {
+		return
+	}
+	for i := r.table; i < len(r.blocks); i++ {
+		r.blocks[i].closed = true
+	}
+	r.table = -1
+}
+
+// mark is Markdown that is no part of what the text says.
+type mark struct {
+	entail.Span
+	citation bool
+}
+
+// marks finds the emphasis, code, link and citation marks of a block, in
+// order and apart from each other. The second result is the offset of the
+// first mark that more text could still close, or the block's end.
+func marks(text string, b block) ([]mark, int) {
+	m := marker{text: text, end: b.span.End, quoted: b.quoted, open: map[string][]int{}}
+	for i := b.span.Start; i < b.span.End; {
+		i = m.step(i, i == b.span.Start)
+	}
+	slices.SortFunc(m.found, func(a, b mark) int { return a.Start - b.Start })
+	merged := m.found[:0]
+	for _, f := range m.found {
+		if n := len(merged); n > 0 && f.Start < merged[n-1].End {
+			merged[n-1].End = max(merged[n-1].End, f.End)
+			merged[n-1].citation = merged[n-1].citation || f.citation
+			continue
+		}
+		merged = append(merged, f)
+	}
+	return merged, m.firstOpen()
+}
+
+// marker scans one block. Every branch looks ahead a bounded distance or
+// remembers that it looked in vain, so that time is linear.
+type marker struct {
+	text     string
+	end      int
+	quoted   bool
+	found    []mark
+	open     map[string][]int // openers of emphasis and brackets by their text
+	noTicks  [4]bool          // no closing run of so many backticks follows
+	openTick int              // 1 + the offset of the first unclosed backtick
+}
+
+func (m *marker) drop(start, end int) {
+	m.found = append(m.found, mark{Span: entail.Span{Start: start, End: end}})
+}
+
+func (m *marker) firstOpen() int {
+	first := m.end
+	if m.openTick > 0 {
+		first = min(first, m.openTick-1)
+	}
+	for _, stack := range m.open {
+		if len(stack) > 0 {
+			first = min(first, stack[0])
+		}
+	}
+	return first
+}
+
+// step handles the character at i and returns where to go on.
+func (m *marker) step(i int, first bool) int {
+	switch c := m.text[i]; c {
+	case '\n':
+		if !m.quoted {
+			return i + 1
+		}
+		prefix := quoteLine.FindString(m.text[i+1 : min(m.end, i+65)])
+		if prefix != "" {
+			m.drop(i+1, i+1+len(prefix))
+		}
+		return i + 1 + len(prefix)
+	case '\\':
+		if i+1 < m.end && strings.IndexByte("*_`~[]", m.text[i+1]) >= 0 {
+			m.drop(i, i+1)
+			return i + 2
+		}
+	case '`':
+		return m.ticks(i)
+	case '*', '_', '~':
+		return m.emphasis(i, first)
+	case '[':
+		m.open["["] = append(m.open["["], i)
+	case ']':
+		return m.bracket(i)
+	case 0xE3: // "【", the first byte of which no ASCII text has
+		return m.lenticular(i)
+	}
+	return i + 1
+}
+
+// run returns the end of the run of equal bytes at i.
+func (m *marker) run(i int) int {
+	j := i + 1
+	for j < m.end && m.text[j] == m.text[i] {
+		j++
+	}
+	return j
+}
+
+func (m *marker) ticks(i int) int {
+	end := m.run(i)
+	n := end - i
+	if n > 3 {
+		return end
+	}
+	if !m.noTicks[n] {
+		for j := end; j < m.end; j++ {
+			if m.text[j] != '`' {
+				continue
+			}
+			stop := m.run(j)
+			if stop-j == n {
+				m.drop(i, end)
+				m.drop(j, stop)
+				return stop
+			}
+			j = stop
+		}
+		m.noTicks[n] = true
+	}
+	if m.openTick == 0 {
+		m.openTick = i + 1
+	}
+	return end
+}
+
+// emphasis pairs runs of the same mark. A single mark between two letters or
+// digits ("2*3", "snake_case") is text, and so is one between blanks.
+func (m *marker) emphasis(i int, first bool) int {
+	end := m.run(i)
+	n := end - i
+	if n > 3 || m.text[i] == '~' && n != 2 {
+		return end
+	}
+	before, _ := utf8.DecodeLastRuneInString(m.text[:i])
+	after, _ := utf8.DecodeRuneInString(m.text[end:m.end])
+	blankBefore := first || i == 0 || unicode.IsSpace(before)
+	blankAfter := end == m.end || unicode.IsSpace(after)
+	inWord := !blankBefore && !blankAfter && isWord(before) && isWord(after)
+	if inWord && (n == 1 || m.text[i] == '_') {
+		return end
+	}
+	key := m.text[i:end]
+	switch {
+	case !blankBefore && m.close(key, i):
+		m.drop(i, end)
+	case !blankBefore && n == 3 && len(m.open[key[:1]]) > 0 && len(m.open[key[:2]]) > 0:
+		m.close(key[:1], i)
+		m.close(key[:2], i)
+		m.drop(i, end)
+	case !blankAfter:
+		m.open[key] = append(m.open[key], i)
+	}
+	return end
+}
+
+// close drops the latest opener of a mark, if there is one with text in
+// between.
+func (m *marker) close(key string, at int) bool {
+	stack := m.open[key]
+	if len(stack) == 0 || stack[len(stack)-1]+len(key) == at {
+		return false
+	}
+	start := stack[len(stack)-1]
+	m.open[key] = stack[:len(stack)-1]
+	m.drop(start, start+len(key))
+	return true
+}
+
+var citation = regexp.MustCompile(`^(?:\^?\d{1,3}(?:\s*[,;–-]\s*\^?\d{1,3})*|\^[\w-]{1,32}|(?i:docs?|documents?|sources?|passages?|refs?|citations?|evidence|chunks?)[ .:#-]*\d{1,4}(?:\s*,\s*\d{1,4})*)$`)
+
+// maxCitation is the longest citation in bytes, brackets not counted.
+const maxCitation = 64
+
+// bracket handles "]": of a link or image only the label is text, of a
+// citation nothing.
+func (m *marker) bracket(i int) int {
+	stack := m.open["["]
+	if len(stack) == 0 {
+		return i + 1
+	}
+	start := stack[len(stack)-1]
+	m.open["["] = stack[:len(stack)-1]
+	if end := linkEnd(m.text[:m.end], i+1); end > 0 {
+		if start > 0 && m.text[start-1] == '!' {
+			start--
+		}
+		m.drop(start, m.labelStart(start))
+		m.drop(i, end)
+		return end
+	}
+	if label := m.text[start+1 : i]; len(label) <= maxCitation && citation.MatchString(label) {
+		m.cite(start, i+1)
+	}
+	return i + 1
+}
+
+func (m *marker) labelStart(start int) int {
+	if m.text[start] == '!' {
+		start++
+	}
+	return start + 1
+}
+
+// cite drops a citation with the blanks before it.
+func (m *marker) cite(start, end int) {
+	for start > 0 && (m.text[start-1] == ' ' || m.text[start-1] == '\t') {
+		start--
+	}
+	m.found = append(m.found, mark{Span: entail.Span{Start: start, End: end}, citation: true})
+}
+
+// linkEnd returns the end of a link's target "(…)" at i, or 0. Targets have no
+// blanks and at most one pair of parentheses inside, which bounds the search.
+func linkEnd(text string, i int) int {
+	if i >= len(text) || text[i] != '(' {
+		return 0
+	}
+	depth := 0
+	for j := i; j < len(text) && text[j] > ' '; j++ {
+		switch text[j] {
+		case '(':
+			if depth++; depth > 2 {
+				return 0
+			}
+		case ')':
+			if depth--; depth == 0 {
+				return j + 1
+			}
+		}
+	}
+	return 0
+}
+
+// lenticular handles citations such as "【3†source】".
+func (m *marker) lenticular(i int) int {
+	const left, right = "【", "】"
+	rest := m.text[i:min(m.end, i+maxCitation)]
+	if !strings.HasPrefix(rest, left) {
+		return i + 1
+	}
+	end := strings.Index(rest, right)
+	if end < 0 {
+		return i + len(left)
+	}
+	label, _, _ := strings.Cut(rest[len(left):end], "†")
+	if citation.MatchString(label) {
+		m.cite(i, i+end+len(right))
+		return i + end + len(right)
+	}
+	return i + len(left)
+}
+
+// plain is what a piece of source says without its marks, with the way back.
+type plain struct {
+	text string
+	runs []run
+}
+
+// run is a stretch of plain text that the source has in one piece.
+type run struct{ plain, source int }
+
+func newPlain(text string, span entail.Span, drop []mark) plain {
+	var b strings.Builder
+	var p plain
+	keep := func(start, end int) {
+		if start < end {
+			p.runs = append(p.runs, run{plain: b.Len(), source: start})
+			b.WriteString(text[start:end])
+		}
+	}
+	at := span.Start
+	for _, d := range drop {
+		keep(at, min(d.Start, span.End))
+		at = max(at, d.End)
+	}
+	keep(at, span.End)
+	p.text = b.String()
+	return p
+}
+
+// source returns the offset in the source of the plain byte at i.
+func (p plain) source(i int) int {
+	k := sort.Search(len(p.runs), func(k int) bool { return p.runs[k].plain > i }) - 1
+	return p.runs[k].source + i - p.runs[k].plain
+}
+
+// within returns the marks that lie in a span.
+func within(drop []mark, span entail.Span) []mark {
+	from := sort.Search(len(drop), func(i int) bool { return drop[i].End > span.Start })
+	to := sort.Search(len(drop), func(i int) bool { return drop[i].Start >= span.End })
+	return drop[from:max(from, to)]
+}
+
+// squeeze trims a text and turns every run of blanks into one blank.
+func squeeze(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -1,0 +1,267 @@
+package grounding
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	uax29 "github.com/clipperhouse/uax29/v2/sentences"
+	"github.com/neurosnap/sentences"
+	"github.com/neurosnap/sentences/english"
+)
+
+// splitter finds the ends of sentences: Punkt (Kiss and Strunk 2006,
+// "Unsupervised Multilingual Sentence Boundary Detection") with its English
+// parameters after Latin letters, Unicode's UAX #29 after all others. It is
+// read-only after newSplitter and safe for concurrent use.
+type splitter struct {
+	punkt *sentences.DefaultSentenceTokenizer
+}
+
+// moreAbbreviations are unambiguous abbreviations of answers and papers that
+// the newspaper text behind the parameters did not have.
+var moreAbbreviations = []string{
+	"al", "approx", "apr", "ca", "capt", "cf", "dept", "e.g", "eds", "eq", "eqs", "etc", "excl", "fig", "figs",
+	"hon", "i.e", "incl", "jul", "jun", "mar", "mt", "nos", "pp", "resp", "rev", "univ", "viz",
+}
+
+func newSplitter() (*splitter, error) {
+	punkt, err := english.NewSentenceTokenizer(nil)
+	if err != nil {
+		return nil, fmt.Errorf("load Punkt's English parameters: %w", err)
+	}
+	for _, a := range moreAbbreviations {
+		punkt.AbbrevTypes.Add(a)
+	}
+	// The library's third pass takes every number before a full stop for a
+	// list number and so joins "It opened in 1932. The bridge …"; ours replaces
+	// it. Passes one and two are the published algorithm.
+	words := english.NewWordTokenizer(punkt.PunctStrings)
+	punkt.Annotations = append(punkt.Annotations[:2:2], &corrections{
+		parser: words,
+		ortho: &sentences.OrthoContext{
+			Storage: punkt.Storage, PunctStrings: punkt.PunctStrings, TokenType: words, TokenFirst: words,
+		},
+		starters: punkt.SentStarters,
+	})
+	return &splitter{punkt: punkt}, nil
+}
+
+// corrections is Punkt's third pass: what the published heuristics get wrong
+// in answers and web text.
+type corrections struct {
+	parser   sentences.TokenParser
+	ortho    sentences.Ortho
+	starters sentences.SetString
+}
+
+var (
+	// dotted matches abbreviations with inner full stops, such as "U.S." and
+	// "p.m.", not "example.com.".
+	dotted = regexp.MustCompile(`^[^\pL]*(?:\pL\.){2,}$`)
+	// listNumber matches the number of a step in running text.
+	listNumber = regexp.MustCompile(`^\d{1,2}\.$`)
+)
+
+// Annotate implements sentences.AnnotateTokens.
+func (c *corrections) Annotate(tokens []*sentences.Token) []*sentences.Token {
+	for i, t := range tokens {
+		if i+1 == len(tokens) {
+			break
+		}
+		next := tokens[i+1]
+		switch {
+		case strings.Trim(t.Tok, ".") == "" && strings.Trim(next.Tok, ".") == "":
+			t.SentBreak = false // ". . ."
+		case c.parser.IsEllipsis(t) || strings.HasSuffix(t.Tok, "…"):
+			t.SentBreak = c.parser.FirstUpper(next)
+		case listNumber.MatchString(t.Tok) && (i == 0 || strings.HasSuffix(tokens[i-1].Tok, ":") || tokens[i-1].SentBreak):
+			t.SentBreak = false
+		case dotted.MatchString(t.Tok):
+			t.SentBreak = c.starts(next)
+		case c.parser.HasUnreliableEndChars(t):
+			t.SentBreak = !startsLower(next.Tok)
+		}
+	}
+	return tokens
+}
+
+// starts says whether a token after an abbreviation begins a sentence.
+func (c *corrections) starts(t *sentences.Token) bool {
+	return c.ortho.Heuristic(t) == 1 || c.parser.FirstUpper(t) && c.starters[c.parser.TypeNoSentPeriod(t)] != 0
+}
+
+// startsLower says whether the first letter or digit of a word is a lower-case
+// letter.
+func startsLower(word string) bool {
+	i := strings.IndexFunc(word, isWord)
+	if i < 0 {
+		return false
+	}
+	r, _ := utf8.DecodeRuneInString(word[i:])
+	return unicode.IsLower(r)
+}
+
+func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
+
+// hasWord says whether a text has anything that could be read.
+func hasWord(text string) bool { return strings.IndexFunc(text, isWord) >= 0 }
+
+// ends returns where the sentences of one block of plain text end: ascending
+// byte offsets, the last of them len(text). Each border is decided by the last
+// letter before it and by the word after it, never by text further away, so
+// that an answer splits in the same places while it is being written.
+func (s *splitter) ends(text string) []int {
+	latin, other := scripts(text)
+	var borders []int
+	if latin || !other {
+		// The library only sees a last word that is followed by a blank.
+		for _, t := range s.punkt.AnnotatedTokens(text + " ") {
+			if t.SentBreak && t.Position < len(text) {
+				borders = append(borders, t.Position)
+			}
+		}
+	}
+	if other {
+		borders = mergeByScript(text, borders, uaxEnds(text))
+	}
+	borders = append(borders, lineEnds(text)...)
+	slices.Sort(borders)
+	return append(joinWordless(text, slices.Compact(borders)), len(text))
+}
+
+// scripts says whether a text has letters of the Latin script and of others.
+func scripts(text string) (latin, other bool) {
+	for _, r := range text {
+		switch {
+		case !unicode.IsLetter(r):
+		case unicode.Is(unicode.Latin, r):
+			latin = true
+		default:
+			other = true
+		}
+		if latin && other {
+			break
+		}
+	}
+	return latin, other
+}
+
+// uaxEnds returns the sentence borders of UAX #29, less those after a single
+// cased letter, which is an initial in every script that has case.
+func uaxEnds(text string) []int {
+	var ends []int
+	for it := uax29.FromString(text); it.Next(); {
+		if end := it.End(); end < len(text) && !endsWithInitial(text[it.Start():end]) {
+			ends = append(ends, end)
+		}
+	}
+	return ends
+}
+
+func endsWithInitial(sentence string) bool {
+	rest, ok := strings.CutSuffix(strings.TrimRightFunc(sentence, unicode.IsSpace), ".")
+	if !ok {
+		return false
+	}
+	r, size := utf8.DecodeLastRuneInString(rest)
+	before, _ := utf8.DecodeLastRuneInString(rest[:len(rest)-size])
+	return unicode.IsUpper(r) && !isWord(before)
+}
+
+// mergeByScript keeps Punkt's borders after Latin letters and UAX #29's after
+// all others.
+func mergeByScript(text string, punkt, uax []int) []int {
+	var kept []int
+	last := 0 // the script of the last letter before at: 0 none, 1 Latin, 2 other
+	at := 0
+	advance := func(to int) {
+		for _, r := range text[at:to] {
+			if unicode.IsLetter(r) {
+				last = 2
+				if unicode.Is(unicode.Latin, r) {
+					last = 1
+				}
+			}
+		}
+		at = to
+	}
+	for len(punkt) > 0 || len(uax) > 0 {
+		fromPunkt := len(uax) == 0 || len(punkt) > 0 && punkt[0] <= uax[0]
+		if fromPunkt {
+			advance(punkt[0])
+			if last == 1 {
+				kept = append(kept, punkt[0])
+			}
+			punkt = punkt[1:]
+			continue
+		}
+		advance(uax[0])
+		if last != 1 {
+			kept = append(kept, uax[0])
+		}
+		uax = uax[1:]
+	}
+	return kept
+}
+
+// shortLine is the length in bytes below which a line is taken to be ended on
+// purpose; longer lines may have been wrapped.
+const shortLine = 50
+
+// lineEnds returns the line breaks that end a sentence although no full stop
+// does: after a short line, unless the line plainly goes on.
+func lineEnds(text string) []int {
+	var ends []int
+	start := 0
+	for i := strings.IndexByte(text, '\n'); i >= 0; {
+		line := text[start:i]
+		if len(line) < shortLine && hasWord(line) && !startsLower(text[i:min(i+64, len(text))]) && !goesOn(line) {
+			ends = append(ends, i)
+		}
+		start = i + 1
+		next := strings.IndexByte(text[start:], '\n')
+		if next < 0 {
+			break
+		}
+		i = start + next
+	}
+	return ends
+}
+
+// goesOn says whether a line ends with a word or mark after which no sentence
+// can end.
+func goesOn(line string) bool {
+	line = strings.TrimRightFunc(line, unicode.IsSpace)
+	if strings.HasSuffix(line, ",") || strings.HasSuffix(line, "(") || strings.HasSuffix(line, "-") {
+		return true
+	}
+	switch strings.ToLower(line[strings.LastIndexFunc(line, unicode.IsSpace)+1:]) {
+	case "a", "an", "the", "of", "in", "on", "at", "to", "by", "for", "from", "with", "and", "or", "but", "as", "is", "are", "was", "were", "that", "than":
+		return true
+	}
+	return false
+}
+
+// joinWordless drops the borders that would leave a sentence without a letter
+// or digit, such as an emoji after a full stop.
+func joinWordless(text string, borders []int) []int {
+	kept := borders[:0]
+	start, readable := 0, false // the sentence being built
+	for i, b := range borders {
+		end := len(text)
+		if i+1 < len(borders) {
+			end = borders[i+1]
+		}
+		readable = readable || hasWord(text[start:b])
+		if readable && hasWord(text[b:end]) {
+			kept = append(kept, b)
+			readable = false
+		}
+		start = b
+	}
+	return kept
+}
