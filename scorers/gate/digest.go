@@ -13,8 +13,8 @@ import (
 )
 
 // digest is the SHA-256 of the policy's canonical form: protobuf-JSON with
-// proto field names, unset fields left out, keys sorted and no blanks, which is
-// RFC 8785 for what a policy can contain. The binary encoding is not used,
+// proto field names, unset fields left out, keys sorted and no blanks; numbers
+// and texts as in RFC 8785, save that U+2028 and U+2029 are escaped. The binary encoding is not used,
 // because its order of map entries and of fields is not promised to stay.
 func digest(policy *plumblinev1.Policy) (string, error) {
 	loose, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(policy)
