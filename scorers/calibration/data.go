@@ -3,6 +3,7 @@ package calibration
 import (
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"fmt"
 	"maps"
 	"math"
@@ -230,4 +231,28 @@ func (d *Data) column(name string, index []int) (values []float64, labels []bool
 		}
 	}
 	return values, labels, present
+}
+
+// Digest returns "sha256:" and the hexadecimal digest of the records' content
+// (ids, groups, labels, signals; not the split). It does not depend on their
+// order.
+func (d *Data) Digest() string {
+	names := d.SignalNames()
+	sums := make([][sha256.Size]byte, len(d.records))
+	var buffer []byte
+	for i, r := range d.records {
+		buffer = fmt.Appendf(buffer[:0], "%q %q %q %d", r.id, r.group.Dataset, r.group.Model, r.label)
+		for _, name := range names {
+			if v, ok := d.Signal(name, i); ok {
+				buffer = binary.BigEndian.AppendUint64(fmt.Appendf(buffer, " %q ", name), math.Float64bits(v))
+			}
+		}
+		sums[i] = sha256.Sum256(buffer)
+	}
+	slices.SortFunc(sums, func(a, b [sha256.Size]byte) int { return slices.Compare(a[:], b[:]) })
+	whole := sha256.New()
+	for _, sum := range sums {
+		whole.Write(sum[:])
+	}
+	return "sha256:" + hex.EncodeToString(whole.Sum(nil))
 }

@@ -362,3 +362,30 @@ func moments(values []float64) (mean, deviation float64) {
 	}
 	return mean, math.Sqrt(deviation)
 }
+
+// FitCalibrated fits Platt's scaling of the strongest kept signal and sets its
+// threshold by the method: a classifier of one term whose probability is
+// calibrated.
+func FitCalibrated(d *Data, verdicts []Verdict, o Options) (Classifier, error) {
+	for _, v := range verdicts {
+		if !v.Kept {
+			continue
+		}
+		values, labels, _ := d.column(v.Signal, d.labelled(Calibration))
+		platt, err := stats.FitPlatt(values, labels)
+		if err != nil {
+			return Classifier{}, err
+		}
+		probabilities := make([]float64, len(values))
+		for i, s := range values {
+			probabilities[i] = platt.Predict(s)
+		}
+		floor, err := o.threshold(probabilities, labels)
+		return Classifier{
+			Terms:     []Standardised{{Signal: v.Signal, Deviation: 1, Weight: platt.Slope}},
+			Intercept: platt.Intercept,
+			Floor:     floor,
+		}, err
+	}
+	return Classifier{}, score.NotApplicable("no signal was kept")
+}

@@ -9,8 +9,8 @@ import (
 	"plumbline/scorers/score"
 )
 
-// Outcome is what one arm did on one question. Failures are zeros that stay in
-// the denominator; the caller sets them so.
+// Outcome is what one arm did on one question. A failure counts as zero and
+// stays in the denominator; its costs count as they are.
 type Outcome struct {
 	// F1 and EM are the answer's token F1 and exact match, in [0, 1].
 	F1, EM float64
@@ -32,7 +32,15 @@ type Paired struct {
 
 // Benefit returns F1 with retrieval minus F1 without; retrieval helps iff it is
 // strictly positive.
-func (p Paired) Benefit() float64 { return p.Always.F1 - p.Never.F1 }
+func (p Paired) Benefit() float64 { return p.Always.f1() - p.Never.f1() }
+
+// f1 is the F1 that counts.
+func (o Outcome) f1() float64 {
+	if o.Failed {
+		return 0
+	}
+	return o.F1
+}
 
 // Totals are means over questions of a routing.
 type Totals struct {
@@ -73,8 +81,8 @@ func Replay(questions []Paired, routed []bool, probe bool) (Totals, error) {
 }
 
 func (t *Totals) add(o Outcome) {
+	t.F1 += o.f1()
 	if !o.Failed {
-		t.F1 += o.F1
 		t.EM += o.EM
 	}
 	t.Passages += o.Passages

@@ -1,0 +1,384 @@
+package calibration
+
+import (
+	"errors"
+	"slices"
+
+	"google.golang.org/protobuf/proto"
+
+	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/scorers/calibration/stats"
+	"plumbline/scorers/gate"
+	"plumbline/scorers/retrieval"
+	"plumbline/scorers/score"
+)
+
+// FromMessage turns a record of the schema into ours.
+func FromMessage(m *plumblinev1.CalibrationRecord) Record {
+	r := Record{
+		ID: m.GetId(), Dataset: m.GetDataset(), Model: m.GetModel(),
+		Signals: m.GetSignals(), Label: m.Label,
+	}
+	switch m.GetSplit() {
+	case plumblinev1.Split_SPLIT_CALIBRATION:
+		r.Split = Calibration
+	case plumblinev1.Split_SPLIT_TEST:
+		r.Split = Test
+	}
+	for name, arm := range m.GetArms() {
+		if r.Arms == nil {
+			r.Arms = map[string]Outcome{}
+		}
+		r.Arms[name] = Outcome{
+			F1: arm.GetF1(), EM: arm.GetEm(), Passages: arm.GetPassages(),
+			Tokens: arm.GetTokens(), Calls: arm.GetCalls(), Failed: arm.GetFailed(),
+		}
+	}
+	return r
+}
+
+// InputName returns the policy input of a signal: retrieval signals stand under
+// "signals." in the telemetry, everything else under its own name.
+func InputName(signal string) string {
+	if _, known := expectedHigh()[signal]; known {
+		return "signals." + signal
+	}
+	return signal
+}
+
+// expectedHigh tells for each retrieval signal whether weak evidence is
+// expected where it is high.
+func expectedHigh() map[string]bool {
+	expected := map[string]bool{}
+	for _, info := range retrieval.Infos() {
+		expected[info.GetName()] = info.GetWeakWhen() == plumblinev1.WeakWhen_WEAK_WHEN_HIGH
+	}
+	return expected
+}
+
+// optionsOf reads the schema's options over the defaults.
+func optionsOf(m *plumblinev1.FitOptions) (Options, error) {
+	o := DefaultOptions()
+	o.Signals, o.Expected, o.Seed = m.GetSignals(), expectedHigh(), m.GetSeed()
+	set := func(to *float64, from *float64) {
+		if from != nil {
+			*to = *from
+		}
+	}
+	set(&o.MinSeparation, m.MinSeparation)
+	set(&o.MaxCorrelation, m.MaxCorrelation)
+	set(&o.Target, m.Target)
+	set(&o.Alpha, m.Alpha)
+	set(&o.Delta, m.Delta)
+	set(&o.Share, m.CalibrationShare)
+	if m.GetBootstrap() > 0 {
+		o.Draws = int(m.GetBootstrap())
+	}
+	switch m.GetMethod() {
+	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_UNSPECIFIED, plumblinev1.ThresholdMethod_THRESHOLD_METHOD_YOUDEN:
+		o.Method = MethodYouden
+	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_TARGET_RECALL:
+		o.Method = MethodTargetRecall
+	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_TARGET_PRECISION:
+		o.Method = MethodTargetPrecision
+	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_BUDGET_QUANTILE:
+		o.Method = MethodBudget
+	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_RISK_CONTROL:
+		o.Method = MethodRiskControl
+	default:
+		return o, score.InvalidInput("options.method: %v needs the outcomes of arms and is not offered by Fit", m.GetMethod())
+	}
+	return o, nil
+}
+
+// Fit chooses signals and thresholds on the calibration split of the data and
+// measures the policy on the held-out split. provenance adds what this package
+// cannot know: when, and by which version of the program. A policy that is not attainable is an
+// answer: the response then has a status and a reason in its place. An error is
+// a *score.Missing for options that make no sense.
+func Fit(d *Data, m *plumblinev1.FitOptions, provenance *plumblinev1.Provenance) (*plumblinev1.FitResponse, error) {
+	o, err := optionsOf(m)
+	if err != nil {
+		return nil, err
+	}
+	if m.GetDataName() == "" {
+		return nil, score.MissingInput("options.data_name: name the data, so that a policy says what it was fitted on")
+	}
+	if err := d.Assign(o.Share, o.Seed); err != nil {
+		return nil, err
+	}
+	calibration, test := d.labelled(Calibration), d.labelled(Test)
+	response := &plumblinev1.FitResponse{
+		CalibrationSize: uint64(len(calibration)), TestSize: uint64(len(test)),
+	}
+	verdicts, err := Select(d, o)
+	if err != nil {
+		return nil, err
+	}
+	naming := namingOf(m, provenance, response)
+	naming.Provenance.DataDigest = d.Digest()
+	policy, err := fitPolicy(d, verdicts, m.GetCombination(), o, naming)
+	response.Signals = verdictMessages(d, verdicts, o)
+	if err != nil {
+		missing := score.Reason(err)
+		response.Status, response.Reason = missing.Status, missing.Reason
+		return response, nil
+	}
+	response.Policy, response.Status = policy, plumblinev1.Status_STATUS_OK
+	g, warnings, err := gate.Compile(policy, gate.Options{})
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		response.Warnings = append(response.Warnings, w.String())
+	}
+	figures, err := MeasureDecisions(Decide(d, test, g, naming.Input), d.labels(test), o.Draws, o.Seed)
+	if err != nil {
+		response.Warnings = append(response.Warnings, "no held-out figures: "+score.Reason(err).Reason)
+		return response, nil
+	}
+	response.Metrics = estimates(figures, len(test))
+	return response, nil
+}
+
+func namingOf(m *plumblinev1.FitOptions, provenance *plumblinev1.Provenance, r *plumblinev1.FitResponse) Naming {
+	p := &plumblinev1.Provenance{}
+	if provenance != nil {
+		p = proto.CloneOf(provenance)
+	}
+	p.Calibrated, p.DataName, p.Seed = true, m.GetDataName(), m.GetSeed()
+	p.FitSize, p.TestSize, p.VerifierDigest = r.GetCalibrationSize(), r.GetTestSize(), m.GetVerifierDigest()
+	p.Method = describeMethod(m)
+	n := Naming{
+		Name: m.GetPolicyName(), Input: InputName, Provenance: p,
+		Then: m.GetThen(), Otherwise: m.GetOtherwise(),
+	}
+	if n.Name == "" {
+		n.Name = "fitted"
+	}
+	if n.Then == plumblinev1.Action_ACTION_UNSPECIFIED {
+		n.Then = plumblinev1.Action_ACTION_ESCALATE
+	}
+	if n.Otherwise == plumblinev1.Action_ACTION_UNSPECIFIED {
+		n.Otherwise = plumblinev1.Action_ACTION_COMMIT
+	}
+	return n
+}
+
+func describeMethod(m *plumblinev1.FitOptions) string {
+	combination, method := m.GetCombination(), m.GetMethod()
+	if combination == plumblinev1.Combination_COMBINATION_UNSPECIFIED {
+		combination = plumblinev1.Combination_COMBINATION_ANY_FLOOR
+	}
+	if method == plumblinev1.ThresholdMethod_THRESHOLD_METHOD_UNSPECIFIED {
+		method = plumblinev1.ThresholdMethod_THRESHOLD_METHOD_YOUDEN
+	}
+	return combination.String() + ", " + method.String()
+}
+
+// fitPolicy sets thresholds and builds the policy; verdicts are updated.
+func fitPolicy(d *Data, verdicts []Verdict, combination plumblinev1.Combination, o Options, n Naming) (*plumblinev1.Policy, error) {
+	if err := SetFloors(d, verdicts, o); err != nil {
+		return nil, err
+	}
+	switch combination {
+	case plumblinev1.Combination_COMBINATION_UNSPECIFIED, plumblinev1.Combination_COMBINATION_ANY_FLOOR:
+		return FloorsPolicy(verdicts, n), nil
+	case plumblinev1.Combination_COMBINATION_LOGISTIC:
+		c, err := FitClassifier(d, verdicts, o)
+		if err != nil {
+			return nil, err
+		}
+		return ClassifierPolicy(c, n), nil
+	case plumblinev1.Combination_COMBINATION_PLATT:
+		c, err := FitCalibrated(d, verdicts, o)
+		if err != nil {
+			return nil, err
+		}
+		return ClassifierPolicy(c, n), nil
+	default:
+		return nil, score.InvalidInput("options.combination: %v makes no policy; use Platt's scaling or floors", combination)
+	}
+}
+
+func (d *Data) labels(index []int) []bool {
+	labels := make([]bool, len(index))
+	for r, i := range index {
+		labels[r] = d.records[i].label == 1
+	}
+	return labels
+}
+
+func verdictMessages(d *Data, verdicts []Verdict, o Options) []*plumblinev1.SignalVerdict {
+	index := d.labelled(Calibration)
+	out := make([]*plumblinev1.SignalVerdict, 0, len(verdicts))
+	for _, v := range verdicts {
+		m := &plumblinev1.SignalVerdict{
+			Signal: v.Signal, Separation: estimate(v.Separation, v.N), Direction: direction(v),
+			UnexpectedDirection: v.Unexpected, Kept: v.Kept, Reason: v.Reason, RedundantWith: v.RedundantWith,
+		}
+		if v.RedundantWith != "" {
+			m.Correlation = &v.Correlation
+		}
+		if v.Kept {
+			m.Threshold = &v.Floor.Threshold
+			describeFloor(m, d, v, index, o)
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+// describeFloor adds what a signal's floor does on the calibration split.
+func describeFloor(m *plumblinev1.SignalVerdict, d *Data, v Verdict, index []int, o Options) {
+	values, labels, present := d.column(v.Signal, index)
+	fired := make([]bool, len(values))
+	for i, value := range values {
+		fired[i] = value < v.Floor.Threshold
+		if v.PositiveIsHigh {
+			fired[i] = value > v.Floor.Threshold
+		}
+	}
+	figures, err := MeasureDecisions(fired, labels, o.Draws, o.Seed)
+	if err != nil {
+		return
+	}
+	m.CatchRate = estimate(figures["catch_rate"], len(present))
+	m.EscalationRate = estimate(figures["escalation_rate"], len(present))
+}
+
+func direction(v Verdict) plumblinev1.WeakWhen {
+	switch {
+	case v.Separation.Err != nil:
+		return plumblinev1.WeakWhen_WEAK_WHEN_UNSPECIFIED
+	case v.PositiveIsHigh:
+		return plumblinev1.WeakWhen_WEAK_WHEN_HIGH
+	default:
+		return plumblinev1.WeakWhen_WEAK_WHEN_LOW
+	}
+}
+
+func estimates(figures Figures, n int) map[string]*plumblinev1.Estimate {
+	out := map[string]*plumblinev1.Estimate{}
+	for name, i := range figures {
+		out[name] = estimate(i, n)
+	}
+	return out
+}
+
+func estimate(i stats.Interval, n int) *plumblinev1.Estimate {
+	if i.Err != nil {
+		missing := score.Reason(i.Err)
+		return &plumblinev1.Estimate{Status: missing.Status, Reason: missing.Reason, N: uint64(n)}
+	}
+	return &plumblinev1.Estimate{
+		Value: &i.Value, Lower: &i.Lower, Upper: &i.Upper,
+		Status: plumblinev1.Status_STATUS_OK, N: uint64(n),
+	}
+}
+
+// Evaluate measures a score, or the policy g if the options name one, on every
+// labelled record, in all and by group. The score counts as a probability, with
+// calibration errors, if all its values lie in [0, 1].
+func Evaluate(d *Data, m *plumblinev1.EvaluateOptions, g *gate.Gate) (*plumblinev1.EvaluateResponse, error) {
+	if (m.GetPolicy() == "") == (m.GetScore() == "") {
+		return nil, score.InvalidInput("options: name either a policy or a score")
+	}
+	e := evaluation{data: d, gate: g, options: m, draws: 1000, bins: 15, threshold: 0.5}
+	if m.GetBootstrap() > 0 {
+		e.draws = int(m.GetBootstrap())
+	}
+	if m.GetBins() > 0 {
+		e.bins = int(m.GetBins())
+	}
+	if m.Threshold != nil {
+		e.threshold = m.GetThreshold()
+	}
+	all := make([]int, 0, d.Len())
+	byGroup := map[Group][]int{}
+	for i := range d.Len() {
+		if _, ok := d.Label(i); ok {
+			all = append(all, i)
+			byGroup[d.Group(i)] = append(byGroup[d.Group(i)], i)
+		}
+	}
+	figures, n, err := e.measure(all)
+	if err != nil {
+		return nil, err
+	}
+	response := &plumblinev1.EvaluateResponse{Metrics: estimates(figures, n)}
+	if left := len(all) - n; left > 0 {
+		response.Warnings = append(response.Warnings, warnf("%d of %d records lack the score and are left out", left, len(all)))
+	}
+	if unlabelled := d.Len() - len(all); unlabelled > 0 {
+		response.Warnings = append(response.Warnings, warnf("%d records have no label and are left out", unlabelled))
+	}
+	if len(byGroup) < 2 {
+		return response, nil
+	}
+	for _, group := range sortedGroups(byGroup) {
+		metrics := &plumblinev1.GroupMetrics{Dataset: group.Dataset, Model: group.Model}
+		if figures, n, err := e.measure(byGroup[group]); err == nil {
+			metrics.Metrics = estimates(figures, n)
+		}
+		response.Groups = append(response.Groups, metrics)
+	}
+	return response, nil
+}
+
+// evaluation is one Evaluate call.
+type evaluation struct {
+	data      *Data
+	gate      *gate.Gate
+	options   *plumblinev1.EvaluateOptions
+	draws     int
+	bins      int
+	threshold float64
+}
+
+// measure returns the figures of the given records and how many of them could
+// be measured.
+func (e evaluation) measure(index []int) (Figures, int, error) {
+	seed := e.options.GetSeed()
+	if e.gate != nil {
+		figures, err := MeasureDecisions(Decide(e.data, index, e.gate, InputName), e.data.labels(index), e.draws, seed)
+		return figures, len(index), err
+	}
+	values, labels, _ := e.data.column(e.options.GetScore(), index)
+	if len(values) == 0 {
+		return nil, 0, score.MissingInput("no labelled record has the score %q", e.options.GetScore())
+	}
+	figures, err := MeasureScore(values, labels, e.draws, seed)
+	if err != nil {
+		return nil, 0, err
+	}
+	fired := make([]bool, len(values))
+	for i, v := range values {
+		fired[i] = v >= e.threshold
+	}
+	parts := []func() (Figures, error){
+		func() (Figures, error) { return MeasureDecisions(fired, labels, e.draws, seed) },
+	}
+	if slices.Min(values) >= 0 && slices.Max(values) <= 1 {
+		parts = append(parts, func() (Figures, error) {
+			return MeasureProbability(values, labels, e.bins, e.draws, seed)
+		})
+	}
+	for _, part := range parts {
+		more, err := part()
+		if err != nil {
+			return nil, 0, err
+		}
+		for name, v := range more {
+			figures[name] = v
+		}
+	}
+	return figures, len(values), nil
+}
+
+// IsOptionsError says whether an error is the caller's: options or records
+// that make no sense.
+func IsOptionsError(err error) bool {
+	var missing *score.Missing
+	return errors.As(err, &missing)
+}

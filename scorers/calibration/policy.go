@@ -1,0 +1,109 @@
+package calibration
+
+import (
+	"fmt"
+	"math"
+
+	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/scorers/gate"
+)
+
+// Naming says how a fitted policy is called and what it decides.
+type Naming struct {
+	// Name is the policy's name.
+	Name string
+	// Input returns the policy's input name of a signal.
+	Input func(signal string) string
+	// Then and Otherwise are the actions when the policy fires and when not.
+	Then, Otherwise plumblinev1.Action
+	// Provenance says what the policy was fitted on.
+	Provenance *plumblinev1.Provenance
+}
+
+// FloorsPolicy is the policy that fires if any kept signal falls past its
+// floor. A signal that is missing fires.
+func FloorsPolicy(verdicts []Verdict, n Naming) *plumblinev1.Policy {
+	policy := n.policy("Fires if any of the kept signals falls past its floor.")
+	rule := &plumblinev1.ConditionRule{Then: n.Then, Otherwise: n.Otherwise}
+	for _, v := range verdicts {
+		if !v.Kept {
+			continue
+		}
+		comparison := plumblinev1.Comparison_COMPARISON_LESS
+		if v.PositiveIsHigh {
+			comparison = plumblinev1.Comparison_COMPARISON_GREATER
+		}
+		policy.Inputs = append(policy.Inputs, n.input(v.Signal, n.Then))
+		policy.Thresholds[v.Signal] = v.Floor.Threshold
+		rule.Conditions = append(rule.Conditions, &plumblinev1.Condition{
+			Input: n.Input(v.Signal), Comparison: comparison, Threshold: v.Signal,
+		})
+	}
+	policy.Rule = &plumblinev1.Policy_Conditions{Conditions: rule}
+	return policy
+}
+
+// probabilityThreshold names the threshold of a classifier's policy.
+const probabilityThreshold = "probability"
+
+// ClassifierPolicy is the policy that fires if the classifier's probability is
+// above its threshold. A signal that is missing counts as the mean.
+func ClassifierPolicy(c Classifier, n Naming) *plumblinev1.Policy {
+	policy := n.policy("Fires if a logistic regression over the kept signals says so.")
+	rule := &plumblinev1.LogisticRule{
+		Intercept: c.Intercept, Threshold: probabilityThreshold, Then: n.Then, Otherwise: n.Otherwise,
+	}
+	for _, t := range c.Terms {
+		input := n.input(t.Signal, n.Then)
+		input.Optional = true
+		policy.Inputs = append(policy.Inputs, input)
+		rule.Terms = append(rule.Terms, &plumblinev1.LogisticTerm{
+			Input: input.GetName(), Mean: t.Mean, Stddev: t.Deviation, Weight: t.Weight,
+		})
+	}
+	// The rule of the schema fires at the threshold too; ours only above it.
+	policy.Thresholds[probabilityThreshold] = math.Nextafter(c.Floor.Threshold, math.Inf(1))
+	policy.Rule = &plumblinev1.Policy_Logistic{Logistic: rule}
+	return policy
+}
+
+func (n Naming) policy(description string) *plumblinev1.Policy {
+	return &plumblinev1.Policy{
+		Name:        n.Name,
+		Version:     "1",
+		Description: description,
+		Thresholds:  map[string]float64{},
+		Provenance:  n.Provenance,
+	}
+}
+
+func (n Naming) input(signal string, onMissing plumblinev1.Action) *plumblinev1.PolicyInput {
+	return &plumblinev1.PolicyInput{
+		Name:        n.Input(signal),
+		Type:        plumblinev1.InputType_INPUT_TYPE_NUMBER,
+		Description: fmt.Sprintf("The signal %q, as in the records that the policy was fitted on.", signal),
+		OnMissing:   onMissing,
+	}
+}
+
+// Decide applies a compiled policy to records and returns where it decides an
+// action that retrieves, that is, anything but the quiet ones.
+func Decide(d *Data, index []int, g *gate.Gate, input func(string) string) []bool {
+	fired := make([]bool, len(index))
+	names := d.SignalNames()
+	for r, i := range index {
+		values := gate.Values{}
+		for _, name := range names {
+			if v, ok := d.Signal(name, i); ok {
+				values[input(name)] = gate.Number(v)
+			}
+		}
+		fired[r] = !quiet(g.Decide(values).Action)
+	}
+	return fired
+}
+
+// quiet says whether an action spends nothing more on evidence.
+func quiet(a plumblinev1.Action) bool {
+	return a == plumblinev1.Action_ACTION_COMMIT || a == plumblinev1.Action_ACTION_NO_RETRIEVAL
+}
