@@ -153,16 +153,16 @@ func TestCallsTakeTurns(t *testing.T) {
 		return []float32{0, 0, 0}, nil
 	})
 	var calls sync.WaitGroup
-	score := func(text string) {
+	begin := func(text string) {
 		calls.Go(func() {
 			if _, err := e.Verify(t.Context(), hypotheses(strings.Split(text, "")...)); err != nil {
 				t.Error(err)
 			}
 		})
 	}
-	score(strings.Repeat("l", 40))
+	begin(strings.Repeat("l", 40))
 	waitFor(t, "the long call to fill its slots", func() bool { return waitingJobs(e) == slotsPerWorker-1 })
-	score("s")
+	begin("s")
 	waitFor(t, "the short call to queue", func() bool { return waitingJobs(e) == slotsPerWorker })
 	close(step)
 	calls.Wait()
