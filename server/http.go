@@ -23,6 +23,7 @@ const minCompressBytes = 1024
 func handlerOptions(cfg config.Config) []connect.HandlerOption {
 	return []connect.HandlerOption{
 		connect.WithReadMaxBytes(cfg.Limits.MaxMessageBytes),
+		withBoundedGzip(cfg.Limits.MaxMessageBytes),
 		connect.WithCompressMinBytes(minCompressBytes),
 		connect.WithCodec(binaryCodec{}),
 		connect.WithCodec(jsonCodec{"json"}),

@@ -2,20 +2,27 @@ package service
 
 import (
 	"context"
+	"sync"
+	"time"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/server/fault"
 )
 
 // ScoreGrounding scores the claims of one answer, or of several candidates.
-func (s *Service) ScoreGrounding(_ context.Context, req *plumblinev1.ScoreGroundingRequest) (*plumblinev1.ScoreGroundingResponse, error) {
+func (s *Service) ScoreGrounding(ctx context.Context, req *plumblinev1.ScoreGroundingRequest) (*plumblinev1.ScoreGroundingResponse, error) {
+	start := time.Now()
 	if err := s.validate(req); err != nil {
 		return nil, err
 	}
-	if _, err := s.verifier(req.GetVerifier()); err != nil {
+	verifier, err := s.verifier(req.GetVerifier())
+	if err != nil {
 		return nil, err
 	}
-	return nil, fault.New(fault.NotImplemented, "grounding scores are not wired yet")
+	req.FailMode = s.failMode(req.GetFailMode())
+	response := s.grounding.Score(ctx, verifier, req)
+	response.Timing = withTotal(response.GetTiming(), start)
+	return response, nil
 }
 
 // BatchScoreGrounding scores many answers.
@@ -32,9 +39,66 @@ func (s *Service) BatchScoreGrounding(ctx context.Context, req *plumblinev1.Batc
 	return &plumblinev1.BatchScoreGroundingResponse{Results: results}, nil
 }
 
-// StreamScoreGrounding takes an answer while it is being generated.
-func (s *Service) StreamScoreGrounding(context.Context, Stream[plumblinev1.StreamScoreGroundingRequest, plumblinev1.StreamScoreGroundingResponse]) error {
-	return fault.New(fault.NotImplemented, "grounding streams are not wired yet")
+// StreamScoreGrounding takes an answer while it is being generated and returns
+// verdicts as they are known.
+func (s *Service) StreamScoreGrounding(ctx context.Context, stream Stream[plumblinev1.StreamScoreGroundingRequest, plumblinev1.StreamScoreGroundingResponse]) error {
+	frames := &groundingFrames{service: s, stream: stream, start: time.Now()}
+	if err := s.grounding.Stream(ctx, s.deps.Verifier, frames.receive, frames.send); err != nil {
+		return fault.From(err)
+	}
+	return nil
+}
+
+// groundingFrames are the frames of one stream on their way between transport
+// and scorer.
+type groundingFrames struct {
+	service *Service
+	stream  Stream[plumblinev1.StreamScoreGroundingRequest, plumblinev1.StreamScoreGroundingResponse]
+	start   time.Time
+	sending sync.Mutex // the scorer sends, and so does receive when it refuses
+}
+
+// receive returns the next frame that can be used. One that cannot is answered
+// by an error frame, and the stream goes on.
+func (f *groundingFrames) receive() (*plumblinev1.StreamScoreGroundingRequest, error) {
+	for {
+		frame, err := f.stream.Recv()
+		if err != nil {
+			return nil, err
+		}
+		refused := f.prepare(frame)
+		if refused == nil {
+			return frame, nil
+		}
+		if err := f.send(&plumblinev1.StreamScoreGroundingResponse{
+			Frame: &plumblinev1.StreamScoreGroundingResponse_Error{Error: fault.Item(refused)},
+		}); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// prepare validates a frame and puts the server's defaults into a start.
+func (f *groundingFrames) prepare(frame *plumblinev1.StreamScoreGroundingRequest) error {
+	if err := f.service.validate(frame); err != nil {
+		return err
+	}
+	start := frame.GetStart()
+	if start == nil {
+		return nil
+	}
+	start.FailMode = f.service.failMode(start.GetFailMode())
+	_, err := f.service.verifier(start.GetVerifier())
+	return err
+}
+
+func (f *groundingFrames) send(frame *plumblinev1.StreamScoreGroundingResponse) error {
+	if summary := frame.GetSummary(); summary != nil {
+		summary.Timing = withTotal(summary.GetTiming(), f.start)
+	}
+	f.sending.Lock()
+	defer f.sending.Unlock()
+	return f.stream.Send(frame)
 }
 
 func (s *Service) groundingResult(ctx context.Context, req *plumblinev1.ScoreGroundingRequest) *plumblinev1.ScoreGroundingResult {

@@ -10,6 +10,7 @@ import (
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/confidence"
+	"plumbline/scorers/grounding"
 	"plumbline/scorers/retrieval"
 )
 
@@ -90,5 +91,5 @@ func notImplemented(procedure string) string {
 
 // scoreInfos is the metadata of every score and signal.
 func scoreInfos() []*plumblinev1.ScoreInfo {
-	return slices.Concat(retrieval.Infos(), confidence.Infos())
+	return slices.Concat(retrieval.Infos(), grounding.Infos(), confidence.Infos())
 }

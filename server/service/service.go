@@ -20,6 +20,7 @@ import (
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail"
 	"plumbline/scorers/gate"
+	"plumbline/scorers/grounding"
 	"plumbline/server/fault"
 )
 
@@ -51,11 +52,16 @@ type Deps struct {
 type Service struct {
 	deps      Deps
 	validator protovalidate.Validator
+	grounding *grounding.Scorer
 }
 
 // New returns a Service.
 func New(deps Deps) (*Service, error) {
 	validator, err := protovalidate.New()
+	if err != nil {
+		return nil, err
+	}
+	scorer, err := grounding.New()
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +71,7 @@ func New(deps Deps) (*Service, error) {
 	if deps.FailMode == plumblinev1.FailMode_FAIL_MODE_UNSPECIFIED {
 		deps.FailMode = plumblinev1.FailMode_FAIL_MODE_CLOSED
 	}
-	return &Service{deps: deps, validator: validator}, nil
+	return &Service{deps: deps, validator: validator, grounding: scorer}, nil
 }
 
 // validate checks a message against the rules of the schema.
