@@ -13,12 +13,16 @@ import (
 // bertSegmenter is BertNormalizer followed by BertPreTokenizer, in one pass.
 type bertSegmenter struct {
 	cleanText, separateHan, stripAccents, lowercase bool
+	// maxBytes bounds the memory for a word without a blank: the text of a
+	// longer word is cut off, its span is not.
+	maxBytes int
 	// sets has the properties of every code point.
 	sets []runeSet
 }
 
-// newBertSegmenter reads the options of a BertNormalizer.
-func newBertSegmenter(normalizer json.RawMessage) (*bertSegmenter, error) {
+// newBertSegmenter reads the options of a BertNormalizer. Words longer than
+// maxBytes are all the same to the model.
+func newBertSegmenter(normalizer json.RawMessage, maxBytes int) (*bertSegmenter, error) {
 	var options struct {
 		CleanText          bool  `json:"clean_text"`
 		HandleChineseChars bool  `json:"handle_chinese_chars"`
@@ -37,6 +41,7 @@ func newBertSegmenter(normalizer json.RawMessage) (*bertSegmenter, error) {
 		separateHan:  options.HandleChineseChars,
 		stripAccents: strip,
 		lowercase:    options.Lowercase,
+		maxBytes:     maxBytes,
 		sets:         newRuneSets(),
 	}, nil
 }
@@ -62,8 +67,6 @@ type bertScan struct {
 	// run has the characters since the last one of combining class 0, which
 	// wait for their canonical order.
 	run []combining
-	// base is the place of the last character of combining class 0.
-	base entail.Span
 }
 
 // combining is a character whose combining class is not 0.
@@ -81,7 +84,6 @@ func (s *bertScan) clean(r rune, at entail.Span) {
 	set := s.sets[r]
 	switch {
 	case set == 0 && len(s.run) == 0:
-		s.base = at
 		s.append(r, at)
 	case s.cleanText && set&dropped != 0:
 	case s.cleanText && set&space != 0:
@@ -117,7 +119,6 @@ func (s *bertScan) order(r rune, at entail.Span, own bool) {
 		return
 	}
 	s.endRun()
-	s.base = at
 	s.put(r, at)
 }
 
@@ -138,7 +139,7 @@ func (s *bertScan) endRun() {
 		}
 	}
 	slices.SortStableFunc(s.run, func(a, b combining) int { return cmp.Compare(a.class, b.class) })
-	at := s.base
+	at := s.run[0].span
 	for _, c := range s.run {
 		if c.own {
 			at, places = places[0], places[1:]
@@ -177,10 +178,11 @@ func (s *bertScan) separate(r rune, at entail.Span) {
 }
 
 func (s *bertScan) append(r rune, at entail.Span) {
-	s.word.text = utf8.AppendRune(s.word.text, r)
-	for len(s.word.spans) < len(s.word.text) {
-		s.word.spans = append(s.word.spans, at)
+	if len(s.word.text) > s.maxBytes {
+		s.word.spans[len(s.word.spans)-1] = at
+		return
 	}
+	s.word.add(r, at)
 }
 
 // endWord ends the word at a border that is itself a character of combining

@@ -5,18 +5,20 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 )
 
 // bundledFile is the tokenizer of the model that comes with the program.
 const bundledFile = "../bundled/tokenizer.json"
 
-// sweptRunes is the number of code points whose answers are stored one by one.
-const sweptRunes = 0x20000
+// blockSize is the number of code points of a block of the sweep.
+const blockSize = 256
 
 // corpus is testdata/corpus.json.gz: texts, and pairs as indices into them.
 type corpus struct {
@@ -29,8 +31,11 @@ type golden struct {
 	Texts [][]int64
 	Pairs []struct{ IDs, Types []int64 }
 	Sweep struct {
-		Answers [][2][]int64
-		Hashes  []string
+		// Answers has the first blocks in full.
+		Answers [][][]int64
+		// Hashes stand for the answers for other blocks, by their first code
+		// point.
+		Hashes map[rune]string
 	}
 }
 
@@ -113,44 +118,43 @@ func testGolden(t *testing.T, tokenizer *Tokenizer, file string) {
 	})
 	t.Run("code points", func(t *testing.T) {
 		m := mismatches{T: t}
-		answers := want.Sweep.Answers
-		for r := range rune(sweptRunes) {
-			if isSurrogate(r) {
-				continue
-			}
-			for i, text := range inContext(r) {
-				m.check(text, answer(tokenizer.Encode(text)), answers[0][i])
-			}
-			answers = answers[1:]
-		}
-		for i, hash := range want.Sweep.Hashes {
-			if got := blockHash(tokenizer, rune(sweptRunes+256*i)); got != hash {
-				t.Errorf("block %U differs", sweptRunes+256*i)
+		for block, answers := range want.Sweep.Answers {
+			for i, text := range inContext(rune(block * blockSize)) {
+				m.check(text, answer(tokenizer.Encode(text)), answers[i])
 			}
 		}
+		for block, hash := range want.Sweep.Hashes {
+			if got := blockHash(tokenizer, block); got != hash {
+				t.Errorf("code points %U..%U differ", block, block+blockSize-1)
+			}
+		}
+		t.Logf("%d code points", blockSize*(len(want.Sweep.Answers)+len(want.Sweep.Hashes)))
 	})
+}
+
+// inContext has every code point of a block, alone and inside a word.
+func inContext(block rune) []string {
+	var texts []string
+	for r := block; r < block+blockSize; r++ {
+		if !isSurrogate(r) {
+			texts = append(texts, string(r), "a"+string(r)+"b")
+		}
+	}
+	return texts
 }
 
 func isSurrogate(r rune) bool { return 0xD800 <= r && r <= 0xDFFF }
 
-// inContext is a code point alone and inside a word.
-func inContext(r rune) [2]string {
-	return [2]string{string(r), "a" + string(r) + "b"}
-}
-
-// blockHash stands for the answers for 256 code points.
 func blockHash(tokenizer *Tokenizer, block rune) string {
 	var lines []byte
-	for r := block; r < block+256; r++ {
-		for _, text := range inContext(r) {
-			for i, v := range answer(tokenizer.Encode(text)) {
-				if i > 0 {
-					lines = append(lines, ' ')
-				}
-				lines = strconv.AppendInt(lines, v, 10)
+	for _, text := range inContext(block) {
+		for i, v := range answer(tokenizer.Encode(text)) {
+			if i > 0 {
+				lines = append(lines, ' ')
 			}
-			lines = append(lines, '\n')
+			lines = strconv.AppendInt(lines, v, 10)
 		}
+		lines = append(lines, '\n')
 	}
 	sum := sha256.Sum256(lines)
 	return hex.EncodeToString(sum[:4])
@@ -160,23 +164,55 @@ func TestWordPieceGolden(t *testing.T) {
 	testGolden(t, load(t, bundledFile), "wordpiece.json.gz")
 }
 
+func TestBPEGolden(t *testing.T) {
+	testGolden(t, parse(t, readGzip[object](t, "bpe_tokenizer.json.gz")), "bpe.json.gz")
+}
+
+func TestUnigramGolden(t *testing.T) {
+	testGolden(t, parse(t, readGzip[object](t, "unigram_tokenizer.json.gz")), "unigram.json.gz")
+}
+
+// variants is what the library answers if sections of a file are replaced.
+type variants struct {
+	// Vocab is the vocabulary of the file, where it is not the file's own.
+	Vocab    map[string]int
+	Texts    []string
+	Variants []struct {
+		Sections json.RawMessage
+		Answers  [][]int64
+	}
+}
+
 // TestBertNormalizerOptions runs every combination of the normaliser's options
 // over short texts of awkward characters, with a vocabulary that shows the
 // order of combining marks.
 func TestBertNormalizerOptions(t *testing.T) {
-	want := readGzip[struct {
-		Vocab    map[string]int
-		Texts    []string
-		Variants []struct {
-			Normalizer json.RawMessage
-			Answers    [][]int64
-		}
-	}](t, "bert_variants.json.gz")
+	want := readGzip[variants](t, "bert_variants.json.gz")
+	testVariants(t, wordPieceFile(want.Vocab, 12), want)
+}
+
+func TestByteLevelOptions(t *testing.T) {
+	testVariants(t, readGzip[object](t, "bpe_tokenizer.json.gz"), readGzip[variants](t, "bpe_variants.json.gz"))
+}
+
+func TestMetaspaceOptions(t *testing.T) {
+	testVariants(t, readGzip[object](t, "unigram_tokenizer.json.gz"), readGzip[variants](t, "unigram_variants.json.gz"))
+}
+
+func testVariants(t *testing.T, file object, want variants) {
+	normalizer, err := json.Marshal(file["normalizer"])
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, variant := range want.Variants {
-		t.Run(string(variant.Normalizer), func(t *testing.T) {
-			file := wordPieceFile(want.Vocab, 12)
-			file["normalizer"] = variant.Normalizer
-			tokenizer := parse(t, file)
+		t.Run(string(variant.Sections), func(t *testing.T) {
+			// The golden file leaves the bulky table of Precompiled out.
+			sections := strings.ReplaceAll(string(variant.Sections), `{"type":"Precompiled"}`, string(normalizer))
+			changed := maps.Clone(file)
+			if err := json.Unmarshal([]byte(sections), &changed); err != nil {
+				t.Fatal(err)
+			}
+			tokenizer := parse(t, changed)
 			m := mismatches{T: t}
 			for i, text := range want.Texts {
 				m.check(text, answer(tokenizer.Encode(text)), variant.Answers[i])

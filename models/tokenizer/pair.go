@@ -77,9 +77,65 @@ func newPairTemplate(raw json.RawMessage) (pairTemplate, error) {
 	case "RobertaProcessing":
 		// <s> A </s></s> B </s>, all of type 0.
 		return classifierProcessing(raw, 0, true)
+	case "Sequence":
+		steps, err := processors(raw)
+		if err != nil {
+			return nil, err
+		}
+		if len(steps) != 2 || steps[0].kind != "ByteLevel" {
+			return nil, errors.New("post_processor: a Sequence must be ByteLevel and a template")
+		}
+		return newPairTemplate(steps[1].raw)
 	default:
-		return nil, unsupported("post_processor", kind, "TemplateProcessing, BertProcessing, RobertaProcessing")
+		return nil, unsupported("post_processor", kind, "TemplateProcessing, BertProcessing, RobertaProcessing, or one of them after ByteLevel")
 	}
+}
+
+// processor is a post_processor or a step of its Sequence.
+type processor struct {
+	kind string
+	raw  json.RawMessage
+}
+
+// processors returns the steps of a Sequence, or the one that raw is.
+func processors(raw json.RawMessage) ([]processor, error) {
+	var config struct {
+		Type       string            `json:"type"`
+		Processors []json.RawMessage `json:"processors"`
+	}
+	if err := json.Unmarshal(raw, &config); err != nil {
+		return nil, fmt.Errorf("post_processor: %w", err)
+	}
+	if config.Type != "Sequence" {
+		return []processor{{config.Type, raw}}, nil
+	}
+	var steps []processor
+	for _, step := range config.Processors {
+		kind, err := typeOf("post_processor", step)
+		if err != nil {
+			return nil, err
+		}
+		steps = append(steps, processor{kind, step})
+	}
+	return steps, nil
+}
+
+// newOffsetTrim returns how the post-processor takes blanks out of spans:
+// RobertaProcessing and ByteLevel may.
+func newOffsetTrim(raw json.RawMessage) (offsetTrim, error) {
+	var trim offsetTrim
+	steps, err := processors(raw)
+	if err != nil {
+		return trim, err
+	}
+	for _, step := range steps {
+		if step.kind == "RobertaProcessing" || step.kind == "ByteLevel" {
+			if err := json.Unmarshal(step.raw, &trim); err != nil {
+				return trim, fmt.Errorf("post_processor: %w", err)
+			}
+		}
+	}
+	return trim, nil
 }
 
 func templateProcessing(raw json.RawMessage) (pairTemplate, error) {

@@ -2,13 +2,18 @@ package tokenizer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 )
 
 // Parse reads a tokenizer.json as Hugging Face tokenizers writes it. It
 // accepts the combinations that entailment models use:
 //
-//   - WordPiece with BertNormalizer and BertPreTokenizer (BERT, MiniLM, MPNet).
+//   - WordPiece with BertNormalizer and BertPreTokenizer (BERT, MiniLM);
+//   - BPE with ByteLevel (RoBERTa);
+//   - Unigram with Metaspace, WhitespaceSplit before it or not, and the
+//     normalisers Strip, Precompiled and Replace of several blanks (DeBERTa-v3,
+//     T5, XLM-RoBERTa).
 //
 // The sections truncation, padding and decoder are ignored, and of added_tokens
 // only the special ones matter: they are no part of any text.
@@ -32,22 +37,22 @@ func Parse(data []byte) (*Tokenizer, error) {
 			special[token.Content] = true
 		}
 	}
-	model, err := newModel(file.Model, special)
-	if err != nil {
-		return nil, err
-	}
-	segmenter, err := newSegmenter(file.Normalizer, file.PreTokenizer)
-	if err != nil {
-		return nil, err
-	}
 	pair, err := newPairTemplate(file.PostProcessor)
+	if err != nil {
+		return nil, err
+	}
+	model, err := newModel(file.Model, file.PostProcessor, special)
+	if err != nil {
+		return nil, err
+	}
+	segmenter, err := newSegmenter(file.Normalizer, file.PreTokenizer, model)
 	if err != nil {
 		return nil, err
 	}
 	return &Tokenizer{segmenter: segmenter, model: model, pair: pair}, nil
 }
 
-func newModel(raw json.RawMessage, special map[string]bool) (model, error) {
+func newModel(raw, postProcessor json.RawMessage, special map[string]bool) (model, error) {
 	kind, err := typeOf("model", raw)
 	if err != nil {
 		return nil, err
@@ -55,34 +60,55 @@ func newModel(raw json.RawMessage, special map[string]bool) (model, error) {
 	switch kind {
 	case "WordPiece":
 		return newWordPiece(raw, special)
+	case "BPE":
+		trim, err := newOffsetTrim(postProcessor)
+		if err != nil {
+			return nil, err
+		}
+		return newBPE(raw, trim)
+	case "Unigram":
+		return newUnigram(raw, special)
 	default:
-		return nil, unsupported("model", kind, "WordPiece")
+		return nil, unsupported("model", kind, "WordPiece, BPE, Unigram")
 	}
 }
 
-func newSegmenter(normalizer, preTokenizer json.RawMessage) (segmenter, error) {
+// newSegmenter reads normalizer and pre_tokenizer, which must suit the model.
+func newSegmenter(normalizer, preTokenizer json.RawMessage, m model) (segmenter, error) {
 	kind, err := typeOf("pre_tokenizer", preTokenizer)
 	if err != nil {
 		return nil, err
 	}
-	switch kind {
-	case "BertPreTokenizer":
-		kind, err := typeOf("normalizer", normalizer)
-		if err != nil {
+	switch m := m.(type) {
+	case *wordPiece:
+		if kind != "BertPreTokenizer" {
+			return nil, unsupported("pre_tokenizer", kind, "BertPreTokenizer before a WordPiece model")
+		}
+		if kind, err = typeOf("normalizer", normalizer); err != nil {
 			return nil, err
 		}
 		if kind != "BertNormalizer" {
-			return nil, unsupported("normalizer", kind, "BertNormalizer before a BertPreTokenizer")
+			return nil, unsupported("normalizer", kind, "BertNormalizer before a WordPiece model")
 		}
-		return newBertSegmenter(normalizer)
+		return newBertSegmenter(normalizer, m.maxBytes())
+	case *bpe:
+		if kind != "ByteLevel" {
+			return nil, unsupported("pre_tokenizer", kind, "ByteLevel before a BPE model")
+		}
+		if !absent(normalizer) {
+			return nil, errors.New("normalizer: only null is supported before a BPE model")
+		}
+		return newByteLevelSegmenter(preTokenizer)
 	default:
-		return nil, unsupported("pre_tokenizer", kind, "BertPreTokenizer")
+		return newMetaspaceSegmenter(normalizer, preTokenizer)
 	}
 }
 
+func absent(raw json.RawMessage) bool { return len(raw) == 0 || string(raw) == "null" }
+
 // typeOf returns the type that a section of the file names.
 func typeOf(section string, raw json.RawMessage) (string, error) {
-	if len(raw) == 0 || string(raw) == "null" {
+	if absent(raw) {
 		return "", fmt.Errorf("%s is missing", section)
 	}
 	var tagged struct {

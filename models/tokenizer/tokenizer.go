@@ -18,6 +18,7 @@ package tokenizer
 import (
 	"fmt"
 	"os"
+	"unicode/utf8"
 
 	"plumbline/scorers/entail"
 )
@@ -36,9 +37,11 @@ type segmenter interface {
 	segment(text string, emit func(word))
 }
 
-// A model cuts a word, which is not empty, into tokens and appends them.
+// A model cuts words into tokens. appendTo returns the function that does so
+// for one text, word by word, none of them empty; what it needs between words
+// lives in that function.
 type model interface {
-	tokenize(w word, e *Encoding)
+	appendTo(e *Encoding) func(word)
 }
 
 // word is a piece of normalised text. spans has the place in the original text
@@ -46,6 +49,19 @@ type model interface {
 type word struct {
 	text  []byte
 	spans []entail.Span
+}
+
+// add appends a character that stands for a place in the original.
+func (w *word) add(r rune, at entail.Span) {
+	w.text = utf8.AppendRune(w.text, r)
+	for len(w.spans) < len(w.text) {
+		w.spans = append(w.spans, at)
+	}
+}
+
+// slice returns the bytes from..to of the word.
+func (w word) slice(from, to int) word {
+	return word{text: w.text[from:to], spans: w.spans[from:to]}
 }
 
 // span returns the place in the original of the bytes from..to of the word.
@@ -94,7 +110,7 @@ func (t *Tokenizer) Encode(text string) Encoding {
 	// English has about 4.5 bytes a token, so that most texts fit at once.
 	size := len(text)/4 + 4
 	e := Encoding{IDs: make([]int64, 0, size), Spans: make([]entail.Span, 0, size)}
-	t.segmenter.segment(text, func(w word) { t.model.tokenize(w, &e) })
+	t.segmenter.segment(text, t.model.appendTo(&e))
 	return e
 }
 

@@ -154,13 +154,14 @@ func TestParseErrors(t *testing.T) {
 		{"vocabulary of a wrong type", model(func(m object) { m["vocab"] = []int{1} }), "model: json:"},
 		{"negative id", model(func(m object) { m["vocab"].(map[string]int)["the"] = -1 }), "negative id -1"},
 		{"unknown token not in the vocabulary", model(func(m object) { m["unk_token"] = "<unk>" }), `unk_token "<unk>" is not in vocab`},
-		{"no limit on words", model(func(m object) { delete(m, "max_input_chars_per_word") }), "max_input_chars_per_word is 0"},
+		{"no limit on words", model(func(m object) { delete(m, "max_input_chars_per_word") }), "max_input_chars_per_word is 0: it must be in 1.."},
 		{"no normalizer", func(f object) { f["normalizer"] = nil }, "normalizer is missing"},
 		{"other normalizer", func(f object) { f["normalizer"] = object{"type": "NFC"} }, `normalizer type "NFC" is not supported`},
 		{"normalizer of a wrong type", func(f object) { f["normalizer"] = object{"type": "BertNormalizer", "lowercase": "yes"} }, "normalizer: json:"},
 		{"other pre-tokenizer", func(f object) { f["pre_tokenizer"] = object{"type": "Whitespace"} }, `pre_tokenizer type "Whitespace" is not supported`},
 		{"no post-processor", func(f object) { delete(f, "post_processor") }, "post_processor is missing"},
-		{"other post-processor", func(f object) { f["post_processor"] = object{"type": "Sequence"} }, `post_processor type "Sequence" is not supported`},
+		{"other post-processor", func(f object) { f["post_processor"] = object{"type": "Cut"} }, `post_processor type "Cut" is not supported`},
+		{"empty sequence", func(f object) { f["post_processor"] = object{"type": "Sequence"} }, "must be ByteLevel and a template"},
 		{"incomplete special token", func(f object) {
 			f["post_processor"] = object{"type": "BertProcessing", "sep": []any{"[SEP]"}, "cls": []any{"[CLS]", 1}}
 		}, "post_processor: "},
@@ -223,21 +224,57 @@ var fuzzSeeds = []string{
 }
 
 func FuzzWordPiece(f *testing.F) {
-	fuzz(f, load(f, bundledFile), 30522)
+	tokenizer := load(f, bundledFile)
+	addSeeds(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		e := tokenizer.Encode(text)
+		checkEncoding(t, text, e, 30522)
+		// A blank ends every word, so texts joined by one are tokenised apart.
+		if twice := tokenizer.Encode(text + " " + text); !slices.Equal(twice.IDs, slices.Concat(e.IDs, e.IDs)) {
+			t.Errorf("%v, but the text twice is %v", e.IDs, twice.IDs)
+		}
+	})
 }
 
-func fuzz(f *testing.F, tokenizer *Tokenizer, vocabulary int64) {
+func FuzzBPE(f *testing.F) {
+	file := readGzip[object](f, "bpe_tokenizer.json.gz")
+	tokenizer := parse(f, file)
+	bytesOf := make(map[int64]string)
+	for token, id := range file["model"].(object)["vocab"].(object) {
+		bytesOf[int64(id.(float64))] = token
+	}
+	runes := byteRunes()
+	addSeeds(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		e := tokenizer.Encode(text)
+		checkEncoding(t, text, e, int64(len(bytesOf)))
+		// Nothing is lost: the tokens written side by side are the text.
+		var got, want strings.Builder
+		for _, id := range e.IDs {
+			got.WriteString(bytesOf[id])
+		}
+		for _, b := range []byte(string([]rune(text))) {
+			want.WriteRune(runes[b])
+		}
+		if got.String() != want.String() {
+			t.Errorf("tokens %q of %q", got.String(), want.String())
+		}
+	})
+}
+
+func FuzzUnigram(f *testing.F) {
+	tokenizer := parse(f, readGzip[object](f, "unigram_tokenizer.json.gz"))
+	vocabulary := int64(len(tokenizer.model.(*unigram).scores))
+	addSeeds(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		checkEncoding(t, text, tokenizer.Encode(text), vocabulary)
+	})
+}
+
+func addSeeds(f *testing.F) {
 	for _, seed := range fuzzSeeds {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		e := tokenizer.Encode(text)
-		checkEncoding(t, text, e, vocabulary)
-		// A blank ends every word, so texts joined by one are tokenised apart.
-		if twice := tokenizer.Encode(text + " " + text); len(twice.IDs) != 2*len(e.IDs) {
-			t.Errorf("%d tokens, %d in the text twice", len(e.IDs), len(twice.IDs))
-		}
-	})
 }
 
 func FuzzParse(f *testing.F) {

@@ -18,6 +18,9 @@ type wordPiece struct {
 	maxRunes            int
 }
 
+// maxMaxRunes bounds max_input_chars_per_word, which is 100 in practice.
+const maxMaxRunes = 1 << 20
+
 func newWordPiece(raw json.RawMessage, special map[string]bool) (*wordPiece, error) {
 	var config struct {
 		Vocab    map[string]int32 `json:"vocab"`
@@ -34,8 +37,8 @@ func newWordPiece(raw json.RawMessage, special map[string]bool) (*wordPiece, err
 		return nil, fmt.Errorf("model: vocab is empty")
 	case !ok:
 		return nil, fmt.Errorf("model: unk_token %q is not in vocab", config.Unknown)
-	case config.MaxRunes <= 0:
-		return nil, fmt.Errorf("model: max_input_chars_per_word is %d: it must be positive", config.MaxRunes)
+	case config.MaxRunes < 1 || config.MaxRunes > maxMaxRunes:
+		return nil, fmt.Errorf("model: max_input_chars_per_word is %d: it must be in 1..%d", config.MaxRunes, maxMaxRunes)
 	}
 	var initial, continuing []trieEntry
 	for key, id := range config.Vocab {
@@ -56,6 +59,13 @@ func newWordPiece(raw json.RawMessage, special map[string]bool) (*wordPiece, err
 		unknown:    int64(unknown),
 		maxRunes:   config.MaxRunes,
 	}, nil
+}
+
+// maxBytes returns a length in bytes that only unknown words exceed.
+func (m *wordPiece) maxBytes() int { return m.maxRunes * utf8.UTFMax }
+
+func (m *wordPiece) appendTo(e *Encoding) func(word) {
+	return func(w word) { m.tokenize(w, e) }
 }
 
 func (m *wordPiece) tokenize(w word, e *Encoding) {

@@ -120,6 +120,16 @@ def long_words():
     yield " " * 300 + "a" + "\n" * 300
 
 
+def edge_cases():
+    """Short texts for the borders of words and of normalisation."""
+    rng = random.Random(13)
+    chars = [
+        *" \t\n\u00a0\u3000\u2581a'séÉ1.,中각ﬁ™²\u0000\u0001\u0085\u00ad\u200b\u200d\ufeff\ufffd\u0301\u0323\u0600\u070f",
+        "  ", "   ", "\r\n", "'re", "'LL", " 's", "e\u0301", "ｶ\uff9e", "\u1100\u1161", "😀", "☎\ufe0f", "½",
+    ]
+    return ["".join(rng.choices(chars, k=rng.randint(1, 8))) for _ in range(500)]
+
+
 def texts(words):
     """All texts, without repetitions, in a fixed order."""
     rng = random.Random(20240229)
@@ -143,6 +153,7 @@ def texts(words):
     pool = [c for s in SENTENCES for c in s] + list("".join(EMOJI)) + list(" \t\r\n\u0301\u0323\u200d")
     for _ in range(1000):
         out.append("".join(rng.choices(pool, k=rng.randint(1, 60))))
+    out += edge_cases()
     return list(dict.fromkeys(out))
 
 
