@@ -1,0 +1,151 @@
+package retrieval
+
+import (
+	"strings"
+
+	"plumbline/scorers/score"
+)
+
+// evidence is a request made ready for the formulas. The parts that cost more
+// than a few sums are made when the first signal asks for them.
+type evidence struct {
+	Request
+	lists     []*list // by name
+	fused     *list   // the ranking named "fused", the only one, or the fusion
+	fusedHere bool    // the fusion was made by this package
+	docs      int     // distinct ids
+	// retrievers are the lists that came from a retriever: all but the one
+	// named "fused". denseRetrievers are those whose names begin with "dense".
+	retrievers, denseRetrievers []*list
+	duplicates                  []Duplicate
+	warnings                    []string
+
+	words       memo[[]span]
+	pairs       [comparisonCount]memo[[]float64] // by index of the comparison
+	text        memo[*coverage]
+	vectors     memo[*coherence]
+	sourceFound memo[[]Entity]
+}
+
+// memo is a result that is computed once.
+type memo[T any] struct {
+	done  bool
+	value T
+	err   error
+}
+
+func (m *memo[T]) get(compute func() (T, error)) (T, error) {
+	if !m.done {
+		m.value, m.err = compute()
+		m.done = true
+	}
+	return m.value, m.err
+}
+
+func newEvidence(r Request) *evidence {
+	e := &evidence{lists: make([]*list, 0, len(r.Rankings))}
+	e.Request, e.warnings = r.withDefaults()
+	ids := make(numbering, e.itemCount())
+	for i := range e.Rankings {
+		l, duplicates := newList(&e.Rankings[i], ids)
+		e.lists = append(e.lists, l)
+		e.duplicates = append(e.duplicates, duplicates...)
+		e.warnings = append(e.warnings, l.warnings()...)
+	}
+	e.docs = len(ids)
+	e.chooseFused()
+	for _, l := range e.lists {
+		l.readTop(e.K, e.docs)
+		if l.name != fusedName {
+			e.retrievers = append(e.retrievers, l)
+		}
+		if strings.HasPrefix(l.name, denseName) {
+			e.denseRetrievers = append(e.denseRetrievers, l)
+		}
+	}
+	if e.fusedHere {
+		e.fused.readTop(e.K, e.docs)
+	}
+	return e
+}
+
+func (e *evidence) itemCount() int {
+	n := 0
+	for i := range e.Rankings {
+		n += len(e.Rankings[i].Items)
+	}
+	return n
+}
+
+func (e *evidence) chooseFused() {
+	e.fused = e.find(fusedName)
+	switch {
+	case e.fused != nil:
+	case len(e.lists) == 1:
+		e.fused = e.lists[0]
+	case len(e.lists) > 1:
+		e.fused = fuse(e.lists, e.RRFConstant, e.docs)
+		e.fusedHere = true
+	}
+}
+
+func (e *evidence) find(name string) *list {
+	for _, l := range e.lists {
+		if l.name == name {
+			return l
+		}
+	}
+	return nil
+}
+
+// ranking returns the list that plays a part: "fused", "dense" or "sparse".
+func (e *evidence) ranking(part string) (*list, error) {
+	if part == fusedName {
+		if e.fused == nil {
+			return nil, score.MissingInput("rankings: none was given")
+		}
+		return e.fused, nil
+	}
+	if l := e.find(part); l != nil {
+		return l, nil
+	}
+	return nil, score.MissingInput("no ranking named %q was given", part)
+}
+
+// pool returns the fused order's first k items as they are read for text or
+// embeddings: an item that lacks them in the fused ranking is looked up in the
+// others. has says whether an item has what is sought; others are nil.
+func (e *evidence) pool(has func(*Item) bool) ([]*Item, error) {
+	fused, err := e.ranking(fusedName)
+	if err != nil {
+		return nil, err
+	}
+	if err := fused.ready(1, false); err != nil {
+		return nil, err
+	}
+	items := make([]*Item, len(fused.docs))
+	missing := false
+	for i, entry := range fused.entries[:len(items)] {
+		if has(entry.item) {
+			items[i] = entry.item
+		} else {
+			missing = true
+		}
+	}
+	if missing {
+		e.lookUp(items, fused, has)
+	}
+	return items, nil
+}
+
+// lookUp fills the gaps of items from the other rankings, in the order of
+// their names.
+func (e *evidence) lookUp(items []*Item, fused *list, has func(*Item) bool) {
+	for _, l := range e.lists {
+		for _, entry := range l.entries {
+			if rank := fused.ranks[entry.doc]; rank > 0 && items[rank-1] == nil && has(entry.item) {
+				items[rank-1] = entry.item
+			}
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package retrieval
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"plumbline/scorers/score"
+)
+
+func compareStrings(a, b string) int { return strings.Compare(a, b) }
+
+// entry is one result of a sorted list.
+type entry struct {
+	item  *Item
+	score float64 // oriented: higher is better
+	doc   int32   // the passage's number in the request, from its id
+}
+
+// list is a ranking as the formulas read it: best first, each id once.
+type list struct {
+	name    string
+	kind    Kind
+	entries []entry
+	scores  []float64 // of the first k entries, oriented
+	docs    []int32   // of the first k entries
+	// ranks has the place of each passage among the first k, from 1; 0 where
+	// it is not among them. It is indexed by doc.
+	ranks      []int32
+	corpusMean *float64 // oriented
+	notFinite  bool     // a score is NaN or infinite: the list has no order
+}
+
+// Duplicate is an id that a ranking had more than once.
+type Duplicate struct {
+	Ranking, ID string
+	Count       int
+}
+
+// numbering gives each id of a request a small number, so that agreement
+// compares integers.
+type numbering map[string]int32
+
+func (n numbering) of(id string) int32 {
+	doc, ok := n[id]
+	if !ok {
+		doc = int32(len(n))
+		n[id] = doc
+	}
+	return doc
+}
+
+// newList sorts a ranking and drops repeated ids.
+func newList(r *Ranking, ids numbering) (*list, []Duplicate) {
+	l := &list{name: r.Name, kind: r.Kind, entries: make([]entry, len(r.Items))}
+	if r.CorpusMean != nil {
+		mean := r.Kind.orient(*r.CorpusMean)
+		l.corpusMean = &mean
+	}
+	for i := range r.Items {
+		item := &r.Items[i]
+		l.entries[i] = entry{item: item, score: r.Kind.orient(item.Score), doc: ids.of(item.ID)}
+		l.notFinite = l.notFinite || !finite(item.Score)
+	}
+	if !slices.IsSortedFunc(l.entries, compareEntries) {
+		slices.SortFunc(l.entries, compareEntries)
+	}
+	return l, l.dropRepeated(len(ids))
+}
+
+// compareEntries orders by score, better first, then by id. Repetitions of an
+// id with one score are ordered by content, so that the one that is kept does
+// not depend on the order of the input.
+func compareEntries(a, b entry) int {
+	if c := cmp.Compare(b.score, a.score); c != 0 {
+		return c
+	}
+	if a.doc != b.doc {
+		return compareStrings(a.item.ID, b.item.ID)
+	}
+	return cmp.Or(
+		compareStrings(b.item.Text, a.item.Text),
+		compareStrings(b.item.Title, a.item.Title),
+		slices.Compare(b.item.Embedding, a.item.Embedding),
+	)
+}
+
+// dropRepeated keeps the first, that is the best, entry of each id.
+func (l *list) dropRepeated(docs int) []Duplicate {
+	count := make([]int32, docs)
+	kept := l.entries[:0]
+	for _, e := range l.entries {
+		if count[e.doc]++; count[e.doc] == 1 {
+			kept = append(kept, e)
+		}
+	}
+	if len(kept) == len(l.entries) {
+		return nil
+	}
+	l.entries = kept
+	var duplicates []Duplicate
+	for _, e := range kept {
+		if n := count[e.doc]; n > 1 {
+			duplicates = append(duplicates, Duplicate{Ranking: l.name, ID: e.item.ID, Count: int(n)})
+		}
+	}
+	slices.SortFunc(duplicates, func(a, b Duplicate) int { return compareStrings(a.ID, b.ID) })
+	return duplicates
+}
+
+// readTop fixes the part of the list that the formulas read. It is called when
+// all ids of the request have their numbers.
+func (l *list) readTop(k, docs int) {
+	n := min(k, len(l.entries))
+	l.scores = make([]float64, n)
+	numbers := make([]int32, n+docs)
+	l.docs, l.ranks = numbers[:n:n], numbers[n:]
+	for i, e := range l.entries[:n] {
+		l.scores[i] = e.score
+		l.docs[i] = e.doc
+		l.ranks[e.doc] = int32(i + 1)
+	}
+}
+
+// fuse joins lists by reciprocal rank: a passage scores the sum, over the
+// lists that have it, of 1/(constant + rank), ranks from 1.
+//
+// Source: Cormack, Clarke, Büttcher, "Reciprocal rank fusion outperforms
+// Condorcet and individual rank learning methods" (SIGIR 2009).
+func fuse(lists []*list, constant, docs int) *list {
+	fused := &list{name: fusedName, kind: RRF, entries: make([]entry, docs)}
+	for _, l := range lists {
+		fused.notFinite = fused.notFinite || l.notFinite
+		for i, e := range l.entries {
+			sum := &fused.entries[e.doc]
+			if sum.item == nil {
+				*sum = entry{item: e.item, doc: e.doc}
+			}
+			sum.score += 1 / float64(constant+i+1)
+		}
+	}
+	slices.SortFunc(fused.entries, compareEntries)
+	return fused
+}
+
+// ready says why a formula cannot read the list's scores, if so: absolute
+// formulas make no sense of scores that are relative to their own list.
+func (l *list) ready(atLeast int, absolute bool) error {
+	switch {
+	case l.notFinite:
+		return l.errNotFinite()
+	case absolute && l.kind.relative():
+		return score.WrongKind("the scores of the ranking %q were made from ranks or relative to their own list; "+
+			"give the retrievers' own rankings and read the dense_ or sparse_ signal", l.name)
+	case len(l.scores) < atLeast:
+		return tooFew(atLeast, len(l.scores))
+	}
+	return nil
+}
+
+func (l *list) errNotFinite() error {
+	return score.InvalidInput("the ranking %q has a score that is not finite, so that its items have no order", l.name)
+}
+
+func tooFew(need, have int) error {
+	return score.TooFew("at least %d results are needed, %d given", need, have)
+}
+
+// warnings are remarks on the ranking's scores.
+func (l *list) warnings() []string {
+	var out []string
+	if l.name == fusedName && l.kind == Unspecified {
+		out = append(out, `the ranking "fused" states no score kind: heights made from ranks cannot be marked as such`)
+	}
+	for _, e := range l.entries {
+		if l.kind.outside(l.kind.orient(e.score)) {
+			return append(out, fmt.Sprintf("the ranking %q has scores outside the range of its score kind", l.name))
+		}
+	}
+	return out
+}
+
+func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

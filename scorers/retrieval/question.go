@@ -1,0 +1,333 @@
+package retrieval
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"plumbline/scorers/score"
+)
+
+// Years are numbers of four digits in this range.
+const (
+	firstYear = 1000
+	lastYear  = 2999
+)
+
+// needle is something of the question that coverage looks for in the text.
+type needle struct {
+	text string // as it stands in the question
+	// forms are the word sequences any of which counts as an occurrence.
+	forms [][]int32
+	// rank is the first place in the fused order, from 0, whose passage has
+	// it, or notFound.
+	rank int
+}
+
+const notFound = -1
+
+// token is a word of the question.
+type token struct {
+	span
+	id          int32
+	text        string // folded
+	capitalised bool
+	opens       bool // the first word of a sentence
+	digits      bool // starts with a digit
+}
+
+// question is the question taken apart.
+type question struct {
+	text       string
+	tokens     []token
+	vocabulary vocabulary
+}
+
+// vocabulary numbers the words that are looked for, from 1; 0 is any other
+// word.
+type vocabulary map[string]int32
+
+func (v vocabulary) add(word string) int32 {
+	id, ok := v[word]
+	if !ok {
+		id = int32(len(v) + 1)
+		v[word] = id
+	}
+	return id
+}
+
+// questionWords returns the words of the question; their number is the |q| of
+// WIG.
+func (e *evidence) questionWords() ([]span, error) {
+	return e.words.get(func() ([]span, error) {
+		found := make([]span, 0, len(e.Question)/4+1)
+		eachWord(e.Question, func(w span) { found = append(found, w) })
+		if len(found) == 0 {
+			return nil, score.MissingInput("question was not given, or has no words")
+		}
+		return found, nil
+	})
+}
+
+func newQuestion(text string, found []span, f *folder) *question {
+	q := &question{text: text, tokens: make([]token, len(found)), vocabulary: make(vocabulary, 2*len(found))}
+	for i, w := range found {
+		folded := string(f.fold(text[w.start:w.end]))
+		first := firstRune(text[w.start:w.end])
+		q.tokens[i] = token{
+			span: w, text: folded, id: q.vocabulary.add(folded),
+			capitalised: unicode.IsUpper(first) || unicode.IsTitle(first),
+			opens:       i == 0 || q.sentenceEndsBefore(i, w.start),
+			digits:      folded != "" && isDigit(folded[0]),
+		}
+	}
+	return q
+}
+
+// gap is what stands between two neighbouring words.
+func (q *question) gap(i, j int) string { return q.text[q.tokens[i].end:q.tokens[j].start] }
+
+// sentenceEndsBefore reports whether the sentence ended between token i−1 and
+// the place start. A point after an initial or an abbreviated title ends none.
+func (q *question) sentenceEndsBefore(i, start int) bool {
+	before := &q.tokens[i-1]
+	gap := q.text[before.end:start]
+	if strings.ContainsAny(gap, "!?…。！？؟\n") {
+		return true
+	}
+	return strings.Contains(gap, ".") && !before.abbreviates()
+}
+
+// abbreviates reports whether a point after the word is likely none of a
+// sentence's.
+func (t *token) abbreviates() bool {
+	if utf8.RuneCountInString(t.text) == 1 {
+		return true
+	}
+	switch t.text {
+	case "dr", "mr", "mrs", "ms", "st", "jr", "sr", "mt", "ft", "prof", "gen", "sen", "rev", "vs", "no", "nr", "vol":
+		return true
+	}
+	return false
+}
+
+// entities are the capitalised spans and the years of the question, each once,
+// in the order of their first occurrence.
+func (q *question) entities() []needle {
+	var found []needle
+	names := q.capitalsTell()
+	for i := 0; i < len(q.tokens); {
+		switch t := &q.tokens[i]; {
+		case names && t.names():
+			end := q.nameEnd(i)
+			if name := q.tokens[i:end]; !namesNothing(name) {
+				found = q.addNeedle(found, i, end)
+			}
+			i = end
+			continue
+		case t.isYear(q.text):
+			found = q.addNeedle(found, i, i+1)
+		}
+		i++
+	}
+	return found
+}
+
+// names reports whether a word can begin a name: it is capitalised, and not
+// just because it begins a sentence as a function word.
+func (t *token) names() bool {
+	return t.capitalised && !(t.opens && isFunctionWord(t.text))
+}
+
+// nameEnd returns the index after the last token of the name that starts at i.
+func (q *question) nameEnd(i int) int {
+	end := i + 1
+	for j := end; j < len(q.tokens) && !q.tokens[j].opens && q.closeTo(j); j++ {
+		switch t := &q.tokens[j]; {
+		case t.capitalised:
+			end = j + 1
+		case !isNameConnector(t.text):
+			return end
+		}
+	}
+	return end
+}
+
+// closeTo reports whether only what may stand inside a name is between token j
+// and the one before: "Jean-Luc", "J. R. R. Tolkien", "Johnson & Johnson".
+func (q *question) closeTo(j int) bool {
+	gap := q.gap(j-1, j)
+	return len(gap) <= 4 && strings.Trim(gap, " \u00a0.-‐‑&'’") == ""
+}
+
+// namesNothing drops a lone letter and a lone function word, such as "I".
+func namesNothing(name []token) bool {
+	return len(name) == 1 && (utf8.RuneCountInString(name[0].text) < 2 || isFunctionWord(name[0].text))
+}
+
+// capitalsTell reports whether capitals mark names. They do not in a question
+// in all capitals, nor in one that capitalises its function words like a
+// headline.
+func (q *question) capitalsTell() bool {
+	cased, shouted, headline := 0, 0, 0
+	for i := range q.tokens {
+		t := &q.tokens[i]
+		word := q.text[t.start:t.end]
+		if !strings.ContainsFunc(word, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsLower(r) }) {
+			continue
+		}
+		cased++
+		switch {
+		case !t.capitalised:
+			return true
+		case !t.opens && isFunctionWord(t.text) && utf8.RuneCountInString(t.text) > 1:
+			headline++
+		}
+		if !strings.ContainsFunc(word, unicode.IsLower) {
+			shouted++
+		}
+	}
+	return cased < 3 || shouted < cased && headline == 0
+}
+
+func (t *token) isYear(question string) bool {
+	if len(t.text) != 4 || utf8.RuneCountInString(question[t.start:t.end]) != 4 || !allDigits(t.text) {
+		return false
+	}
+	year := number4(t.text)
+	return firstYear <= year && year <= lastYear
+}
+
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func number4(s string) int {
+	n := 0
+	for i := range len(s) {
+		n = 10*n + int(s[i]-'0')
+	}
+	return n
+}
+
+// addNeedle adds the span of tokens [i, end) unless it was found before.
+func (q *question) addNeedle(needles []needle, i, end int) []needle {
+	forms := [][]int32{q.ids(i, end)}
+	if other := q.otherAcronym(i, end); other != nil {
+		forms = append(forms, other)
+	}
+	return appendNeedle(needles, q.text[q.tokens[i].start:q.tokens[end-1].end], forms...)
+}
+
+// otherAcronym returns the other notation of an acronym, with points for one
+// without and the reverse ("US", "U.S."), or nil for what is none.
+func (q *question) otherAcronym(i, end int) []int32 {
+	const longest = 5
+	if end-i > 1 {
+		joined := ""
+		for _, t := range q.tokens[i:end] {
+			if utf8.RuneCountInString(t.text) != 1 {
+				return nil
+			}
+			joined += t.text
+		}
+		return []int32{q.vocabulary.add(joined)}
+	}
+	word := q.text[q.tokens[i].start:q.tokens[i].end]
+	if n := utf8.RuneCountInString(word); n < 2 || n > longest || strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsUpper(r) }) {
+		return nil
+	}
+	var letters []int32
+	for _, r := range q.tokens[i].text {
+		letters = append(letters, q.vocabulary.add(string(r)))
+	}
+	return letters
+}
+
+func appendNeedle(needles []needle, text string, forms ...[]int32) []needle {
+	for i := range needles {
+		if slices.Equal(needles[i].forms[0], forms[0]) {
+			return needles
+		}
+	}
+	return append(needles, needle{text: text, forms: forms, rank: notFound})
+}
+
+func (q *question) ids(i, end int) []int32 {
+	ids := make([]int32, 0, end-i)
+	for _, t := range q.tokens[i:end] {
+		ids = append(ids, t.id)
+	}
+	return ids
+}
+
+// terms are the distinct words of the question, by their numbers.
+func (q *question) terms() []int32 {
+	terms := q.ids(0, len(q.tokens))
+	slices.Sort(terms)
+	return slices.Compact(terms)
+}
+
+// quotes are the quoted strings of the question. A mark right after a word
+// opens none: it closes one, or means inches.
+func (q *question) quotes() []needle {
+	var found []needle
+	before := ' '
+	for i := 0; i < len(q.text); {
+		r, size := utf8.DecodeRuneInString(q.text[i:])
+		i += size
+		if marks := closingQuotes(r); marks != "" && !isWordRune(before) {
+			if length := strings.IndexAny(q.text[i:], marks); length >= 0 {
+				found = q.addQuote(found, i, i+length)
+				r, size = utf8.DecodeRuneInString(q.text[i+length:])
+				i += length + size
+			}
+		}
+		before = r
+	}
+	return found
+}
+
+// closingQuotes returns the marks that may end a quotation which r begins;
+// none where r begins no quotation. Single straight quotes are apostrophes
+// more often than not.
+func closingQuotes(r rune) string {
+	switch r {
+	case '"':
+		return "\""
+	case '“', '„', '”':
+		return "”“\""
+	case '«':
+		return "»"
+	case '»':
+		return "«"
+	case '「':
+		return "」"
+	case '『':
+		return "』"
+	case '《':
+		return "》"
+	case '〈':
+		return "〉"
+	}
+	return ""
+}
+
+// addQuote adds the words that lie in q.text[start:end].
+func (q *question) addQuote(found []needle, start, end int) []needle {
+	i, _ := slices.BinarySearchFunc(q.tokens, start, func(t token, at int) int { return t.start - at })
+	j := i
+	for j < len(q.tokens) && q.tokens[j].end <= end {
+		j++
+	}
+	if i == j {
+		return found
+	}
+	return appendNeedle(found, q.text[start:end], q.ids(i, j))
+}

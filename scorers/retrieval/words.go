@@ -1,0 +1,311 @@
+package retrieval
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/clipperhouse/uax29/v2/words"
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
+)
+
+// span is a word's place in a text, in bytes.
+type span struct{ start, end int }
+
+// eachWord yields the words of a text in order: runs of letters, marks and
+// numbers. Apostrophes inside a word and separators inside a number belong to
+// it; a possessive ending does not, and an elided article (l'Opéra) is a word
+// of its own. All other punctuation separates. Where a script writes no
+// spaces, the segmentation of Unicode Annex 29 decides.
+func eachWord(text string, yield func(span)) {
+	for at := 0; at < len(text); {
+		w, spaceless := nextWord(text, at)
+		if w.start == w.end {
+			return
+		}
+		at = w.end
+		if spaceless {
+			eachSegment(text, w, yield)
+		} else {
+			eachPart(text, w, yield)
+		}
+	}
+}
+
+// nextWord finds the first word that starts at or after a place; it is empty
+// at the end of the text. spaceless reports a script that writes no spaces.
+func nextWord(text string, at int) (w span, spaceless bool) {
+	start := at
+	for start < len(text) {
+		r, size := runeAt(text, start)
+		if isWordRune(r) && !unicode.IsMark(r) {
+			break
+		}
+		start += size
+	}
+	end := start
+	previous := rune(0)
+	for end < len(text) {
+		r, size := runeAt(text, end)
+		if !isWordRune(r) {
+			next, _ := runeAt(text, end+size)
+			if !joins(previous, r, next) {
+				break
+			}
+		}
+		spaceless = spaceless || isSpaceless(r)
+		previous = r
+		end += size
+	}
+	return span{start, end}, spaceless
+}
+
+// runeAt is DecodeRuneInString with a short way for ASCII; beyond the end it
+// returns 0.
+func runeAt(text string, at int) (r rune, size int) {
+	if at >= len(text) {
+		return 0, 0
+	}
+	if b := text[at]; b < utf8.RuneSelf {
+		return rune(b), 1
+	}
+	return utf8.DecodeRuneInString(text[at:])
+}
+
+func isWordRune(r rune) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	}
+	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r)
+}
+
+// joins reports whether a rune that is no letter or number stands inside a
+// word: an apostrophe before a letter, a point or comma between digits, or an
+// invisible character such as a soft hyphen.
+func joins(previous, r, next rune) bool {
+	switch {
+	case isApostrophe(r):
+		return isWordRune(previous) && isLetter(next)
+	case r == '.' || r == ',':
+		return unicode.IsDigit(previous) && unicode.IsDigit(next)
+	default:
+		return r >= utf8.RuneSelf && unicode.Is(unicode.Cf, r) && isWordRune(next)
+	}
+}
+
+// isLetter includes marks, so that a decomposed letter is one.
+func isLetter(r rune) bool { return isWordRune(r) && !unicode.IsDigit(r) }
+
+func isApostrophe(r rune) bool { return r == '\'' || r == '’' || r == '‘' || r == '＇' }
+
+// isSpaceless names the scripts whose words are not separated by spaces. The
+// first of them is Thai: most letters need no look into the tables.
+func isSpaceless(r rune) bool {
+	const firstThai = '\u0e00'
+	return r >= firstThai && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar)
+}
+
+// eachSegment yields the segments of Unicode Annex 29 that have letters or
+// numbers.
+func eachSegment(text string, w span, yield func(span)) {
+	segments := words.FromString(text[w.start:w.end])
+	for segments.Next() {
+		if strings.ContainsFunc(segments.Value(), isWordRune) {
+			yield(span{w.start + segments.Start(), w.start + segments.End()})
+		}
+	}
+}
+
+// eachPart takes off a possessive ending and sets an elided article apart.
+func eachPart(text string, w span, yield func(span)) {
+	if apostrophe := strings.IndexFunc(text[w.start:w.end], isApostrophe); apostrophe > 0 {
+		_, size := runeAt(text, w.start+apostrophe)
+		head := span{w.start, w.start + apostrophe}
+		tail := span{head.end + size, w.end}
+		if isElision(text[head.start:head.end]) {
+			yield(head)
+			eachPart(text, tail, yield)
+			return
+		}
+		w.end = withoutPossessive(text, w)
+	}
+	yield(w)
+}
+
+// withoutPossessive returns the end of a word without an ending 's.
+func withoutPossessive(text string, w span) int {
+	if last := text[w.end-1]; last != 's' && last != 'S' {
+		return w.end
+	}
+	if r, size := utf8.DecodeLastRuneInString(text[w.start : w.end-1]); isApostrophe(r) {
+		return w.end - 1 - size
+	}
+	return w.end
+}
+
+// isElision knows the elided articles and particles of French and Italian.
+func isElision(word string) bool {
+	switch strings.ToLower(word) {
+	case "c", "d", "j", "l", "m", "n", "s", "t", "qu", "all", "dall", "dell", "nell", "sull", "un":
+		return true
+	}
+	return false
+}
+
+// folder brings words into the form in which they are compared: NFKC, full
+// case folding, no apostrophes; numbers in one notation. Its buffers are
+// reused, and it is not safe for concurrent use.
+type folder struct {
+	out, scratch []byte
+	caser        cases.Caser
+	ready        bool
+}
+
+// fold returns the comparable form of a word, valid until the next call.
+func (f *folder) fold(word string) []byte {
+	f.out = f.out[:0]
+	for i := range len(word) {
+		b := word[i]
+		switch {
+		case b >= utf8.RuneSelf:
+			f.foldUnicode(word)
+			return f.number()
+		case 'A' <= b && b <= 'Z':
+			f.out = append(f.out, b+'a'-'A')
+		case b != '\'':
+			f.out = append(f.out, b)
+		}
+	}
+	return f.number()
+}
+
+// foldUnicode folds a word that is not all ASCII. The four Turkish forms of i
+// become one, because upper case does not tell them apart outside Turkish;
+// digits of all scripts become ASCII.
+func (f *folder) foldUnicode(word string) {
+	if !f.ready {
+		f.caser, f.ready = cases.Fold(), true
+	}
+	f.scratch = norm.NFKC.AppendString(f.scratch[:0], word)
+	folded := f.caser.Bytes(f.scratch)
+	f.scratch = norm.NFKC.Append(f.scratch[:0], folded...)
+	f.out = f.out[:0]
+	number := unicode.IsDigit(firstRune(word))
+	for rest := f.scratch; len(rest) > 0; {
+		r, size := utf8.DecodeRune(rest)
+		rest = rest[size:]
+		switch {
+		case r < utf8.RuneSelf && (r != '\'' && r != '.' || number):
+		case r == 'ı':
+			r = 'i'
+		case r == dotAbove && len(f.out) > 0 && f.out[len(f.out)-1] == 'i':
+			continue
+		case isApostrophe(r) || r == '.' || unicode.Is(unicode.Cf, r):
+			continue
+		case unicode.IsDigit(r):
+			r = '0' + digitValue(r)
+		default:
+			r = unicode.ToLower(r) // Cherokee, whose cases cases.Fold swaps
+		}
+		f.out = utf8.AppendRune(f.out, r)
+	}
+}
+
+// dotAbove is what case folding leaves of the dot of the Turkish capital İ.
+const dotAbove = '\u0307'
+
+func firstRune(s string) rune {
+	r, _ := utf8.DecodeRuneInString(s)
+	return r
+}
+
+// digitValue is the value of a decimal digit of any script: the digits of a
+// script are ten code points in a row, and ranges of the table of digits hold
+// whole such rows.
+func digitValue(r rune) rune {
+	for _, in := range unicode.Nd.R16 {
+		if rune(in.Lo) <= r && r <= rune(in.Hi) {
+			return (r - rune(in.Lo)) % 10
+		}
+	}
+	for _, in := range unicode.Nd.R32 {
+		if rune(in.Lo) <= r && r <= rune(in.Hi) {
+			return (r - rune(in.Lo)) % 10
+		}
+	}
+	return 0
+}
+
+// number brings the folded word, if it is a number, into one notation: without
+// the separators of thousands, with a decimal point, without zeros that say
+// nothing ("1,000.50" is 1000.5, "05" is 5), and without the ending of an
+// English ordinal.
+func (f *folder) number() []byte {
+	if len(f.out) == 0 || !isDigit(f.out[0]) {
+		return f.out
+	}
+	digits := 0
+	for digits < len(f.out) && (isDigit(f.out[digits]) || f.out[digits] == '.' || f.out[digits] == ',') {
+		digits++
+	}
+	switch string(f.out[digits:]) {
+	case "":
+	case "st", "nd", "rd", "th":
+		f.out = f.out[:digits]
+	default:
+		return f.out // "5km", "1990s": a word that starts with a digit
+	}
+	f.out = trimZeros(dropThousands(f.out))
+	return f.out
+}
+
+func isDigit(b byte) bool { return '0' <= b && b <= '9' }
+
+// dropThousands removes commas before groups of three digits; any other comma
+// is a decimal one. Several points before groups of three separate thousands,
+// too; a single point is decimal.
+func dropThousands(number []byte) []byte {
+	for i := 0; i < len(number); i++ {
+		if number[i] != ',' {
+			continue
+		}
+		if groupOfThree(number[i+1:]) {
+			number = slices.Delete(number, i, i+1)
+		} else {
+			number[i] = '.'
+		}
+	}
+	if bytes.Count(number, []byte{'.'}) < 2 {
+		return number
+	}
+	for i, b := range number {
+		if b == '.' && !groupOfThree(number[i+1:]) {
+			return number // 12.05.2001, or a version
+		}
+	}
+	return bytes.ReplaceAll(number, []byte{'.'}, nil)
+}
+
+// groupOfThree reports whether exactly three digits come first.
+func groupOfThree(rest []byte) bool {
+	n := 0
+	for n < len(rest) && isDigit(rest[n]) {
+		n++
+	}
+	return n == 3
+}
+
+// trimZeros removes zeros before a whole part and after a single decimal
+// point.
+func trimZeros(number []byte) []byte {
+	if bytes.Count(number, []byte{'.'}) == 1 {
+		number = bytes.TrimRight(bytes.TrimRight(number, "0"), ".")
+	}
+	for len(number) > 1 && number[0] == '0' && isDigit(number[1]) {
+		number = number[1:]
+	}
+	return number
+}
