@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"buf.build/go/protoyaml"
 	"go.yaml.in/yaml/v3"
@@ -39,8 +40,9 @@ func Parse(file string, data []byte) (Source, error) {
 	if len(data) > MaxPolicyBytes {
 		return Source{}, &Error{Position: file, Message: fmt.Sprintf("the policy has %d bytes or more; at most %d are allowed", len(data), MaxPolicyBytes)}
 	}
-	if bytes.ContainsAny(data, unusualBreaks) {
-		return Source{}, &Error{Position: file, Message: "the file has line breaks other than LF and CR LF; write it with these"}
+	data = bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n"))
+	if !utf8.Valid(data) || bytes.ContainsAny(data, unusualBreaks) {
+		return Source{}, &Error{Position: file, Message: "the file must be UTF-8 with LF or CR LF at the ends of lines"}
 	}
 	root, fault := parseNode(file, data)
 	if fault != nil {
@@ -54,7 +56,7 @@ func Parse(file string, data []byte) (Source, error) {
 }
 
 // unusualBreaks end a line for YAML but not for the count of lines in messages.
-const unusualBreaks = "\u0085\u2028\u2029"
+const unusualBreaks = "\r\u0085\u2028\u2029"
 
 // parseNode reads exactly one document, which must be an object. It refuses
 // what YAML allows but a policy has no use for: repeated keys, of which one
