@@ -256,7 +256,10 @@ func (e *evidence) title(i int, w window) string {
 	if limit == 0 {
 		return ""
 	}
-	end := characters(title, entail.Span{End: tokens[limit-1].End}).End
+	end := tokens[limit-1].End
+	for end > 0 && end < len(title) && !utf8.RuneStart(title[end]) {
+		end--
+	}
 	return title[:end]
 }
 

@@ -114,6 +114,7 @@ func (s *Scorer) open(ctx context.Context, v entail.Verifier, opts options, pass
 	if ss.mode == modeMiniCheck {
 		rules := miniCheckFor(ss.model)
 		ss.rules = &rules
+		ss.multiHop = 0 // the reference has no joined passages
 	}
 	ss.evidence = newEvidence(passages, ss.model.Tokenizer, s.split)
 	ss.inspect()
@@ -192,7 +193,7 @@ func (ss *session) claims(req request) []claim {
 const grain = 32
 
 // windowOf returns the window for a hypothesis; ok is false if the hypothesis
-// would take more than half of the longest pair.
+// would take more than half of the longest pair, or leave too little room.
 func (ss *session) windowOf(hypothesis string) (_ window, ok bool) {
 	tokens := ss.evidence.count(hypothesis)
 	room := ss.room()
@@ -202,22 +203,27 @@ func (ss *session) windowOf(hypothesis string) (_ window, ok bool) {
 	claim := min((tokens+grain-1)/grain*grain, room/2)
 	w := window{tokens: room - claim, minicheck: ss.rules}
 	if ss.rules != nil {
-		return w, true
+		return w, w.tokens >= minWindow
 	}
 	if trained := ss.model.TrainedTokens - ss.model.PairOverhead; ss.mode == modeOwn && claim <= trained/2 && trained < room {
 		w.tokens = trained - claim
 	}
 	if ss.multiHop > 1 { // so that two chunks and a blank line fit together
-		w.tokens = max(1, min(w.tokens, (room-claim-2*slack)/2))
+		w.tokens = min(w.tokens, (room-claim-2*slack)/2)
 	}
 	// A claim that the evidence has word for word stands whole in some chunk,
 	// even where a sentence is cut and where the claim has several sentences.
 	w.stride = claim
 	w.overlap = max(ss.overlap, min(len(ss.split.sentences(hypothesis))-1, maxOverlap))
-	return w, true
+	return w, w.tokens >= minWindow
 }
 
-const maxOverlap = 16
+const (
+	maxOverlap = 16
+	// minWindow is the least room for evidence, in tokens, with which scoring
+	// makes sense.
+	minWindow = 8
+)
 
 // room is how many tokens premise and hypothesis may have together.
 func (ss *session) room() int { return max(0, ss.model.MaxTokens-ss.model.PairOverhead) }

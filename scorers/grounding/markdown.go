@@ -105,7 +105,7 @@ func (r *reader) line(start, end int, rest bool) {
 		start, line, quoted = start+len(m), line[len(m):], true
 	}
 	trimmed := strings.TrimSpace(line)
-	empty := trimmed == "" || !rest && ruleLine.MatchString(line)
+	empty := !rest && (trimmed == "" || ruleLine.MatchString(line))
 	if empty && !complete {
 		return
 	}
@@ -191,10 +191,19 @@ type mark struct {
 	citation bool
 }
 
-// marks finds the emphasis, code, link and citation marks of a block, in
-// order and apart from each other. The second result is the offset of the
-// first mark that more text could still close, or the block's end.
-func marks(text string, b block) ([]mark, int) {
+// marking is the outcome of looking for marks in a block.
+type marking struct {
+	// drop are the marks, in order and apart from each other.
+	drop []mark
+	// pairs are the stretches from an opening mark to its closing one.
+	pairs []entail.Span
+	// open is the offset of the first mark that more text could still close,
+	// or the block's end.
+	open int
+}
+
+// marks finds the emphasis, code, link and citation marks of a block.
+func marks(text string, b block) marking {
 	m := marker{text: text, end: b.span.End, quoted: b.quoted, open: map[string][]int{}}
 	for i := b.span.Start; i < b.span.End; {
 		i = m.step(i, i == b.span.Start)
@@ -209,7 +218,7 @@ func marks(text string, b block) ([]mark, int) {
 		}
 		merged = append(merged, f)
 	}
-	return merged, m.firstOpen()
+	return marking{drop: merged, pairs: m.pairs, open: m.firstOpen()}
 }
 
 // marker scans one block. Every branch looks ahead a bounded distance or
@@ -219,6 +228,7 @@ type marker struct {
 	end      int
 	quoted   bool
 	found    []mark
+	pairs    []entail.Span
 	open     map[string][]int // openers of emphasis and brackets by their text
 	noTicks  [4]bool          // no closing run of so many backticks follows
 	openTick int              // 1 + the offset of the first unclosed backtick
@@ -226,6 +236,13 @@ type marker struct {
 
 func (m *marker) drop(start, end int) {
 	m.found = append(m.found, mark{Span: entail.Span{Start: start, End: end}})
+}
+
+// dropPair drops an opening mark and the closing one.
+func (m *marker) dropPair(open, close entail.Span) {
+	m.drop(open.Start, open.End)
+	m.drop(close.Start, close.End)
+	m.pairs = append(m.pairs, entail.Span{Start: open.Start, End: close.End})
 }
 
 func (m *marker) firstOpen() int {
@@ -243,7 +260,7 @@ func (m *marker) firstOpen() int {
 
 // step handles the character at i and returns where to go on.
 func (m *marker) step(i int, first bool) int {
-	switch c := m.text[i]; c {
+	switch m.text[i] {
 	case '\n':
 		if !m.quoted {
 			return i + 1
@@ -294,8 +311,7 @@ func (m *marker) ticks(i int) int {
 			}
 			stop := m.run(j)
 			if stop-j == n {
-				m.drop(i, end)
-				m.drop(j, stop)
+				m.dropPair(entail.Span{Start: i, End: end}, entail.Span{Start: j, End: stop})
 				return stop
 			}
 			j = stop
@@ -326,28 +342,26 @@ func (m *marker) emphasis(i int, first bool) int {
 	}
 	key := m.text[i:end]
 	switch {
-	case !blankBefore && m.close(key, i):
-		m.drop(i, end)
+	case !blankBefore && m.close(key, i, i):
 	case !blankBefore && n == 3 && len(m.open[key[:1]]) > 0 && len(m.open[key[:2]]) > 0:
-		m.close(key[:1], i)
-		m.close(key[:2], i)
-		m.drop(i, end)
+		m.close(key[:1], i, i)
+		m.close(key[:2], i, i+1)
 	case !blankAfter:
 		m.open[key] = append(m.open[key], i)
 	}
 	return end
 }
 
-// close drops the latest opener of a mark, if there is one with text in
-// between.
-func (m *marker) close(key string, at int) bool {
+// close drops the mark at an offset and its latest opener, if there is one
+// with text between it and the run of marks at run.
+func (m *marker) close(key string, run, at int) bool {
 	stack := m.open[key]
-	if len(stack) == 0 || stack[len(stack)-1]+len(key) == at {
+	if len(stack) == 0 || stack[len(stack)-1]+len(key) == run {
 		return false
 	}
 	start := stack[len(stack)-1]
 	m.open[key] = stack[:len(stack)-1]
-	m.drop(start, start+len(key))
+	m.dropPair(entail.Span{Start: start, End: start + len(key)}, entail.Span{Start: at, End: at + len(key)})
 	return true
 }
 
@@ -369,8 +383,7 @@ func (m *marker) bracket(i int) int {
 		if start > 0 && m.text[start-1] == '!' {
 			start--
 		}
-		m.drop(start, m.labelStart(start))
-		m.drop(i, end)
+		m.dropPair(entail.Span{Start: start, End: m.labelStart(start)}, entail.Span{Start: i, End: end})
 		return end
 	}
 	if label := m.text[start+1 : i]; len(label) <= maxCitation && citation.MatchString(label) {

@@ -123,8 +123,12 @@ func (e *evidence) miniCheckRanges(i int, rules miniCheckRules) []entail.Span {
 	var out []entail.Span
 	next := 0
 	for _, packed := range miniCheckPack(lengths, rules.size) {
+		limit := len(text)
+		if packed.End < len(pieces) {
+			limit = pieces[packed.End].Start
+		}
 		from := next
-		for next < len(tokens) && tokens[next].Start < pieces[packed.End-1].End {
+		for next < len(tokens) && tokens[next].Start < limit {
 			next++
 		}
 		if from < next {

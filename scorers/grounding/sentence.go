@@ -57,21 +57,24 @@ func (s *splitter) scan(text string, from int, continued bool) scan {
 // block cuts a block into sentences and says how many of them stay as they
 // are when the block grows.
 func (s *splitter) block(text string, b block) ([]sentence, int) {
+	reach := b.span.Start // the marks of a line begin before its text
 	b.span = trim(text, b.span)
-	if b.span.Start == b.span.End {
-		return nil, 0
+	source := text[b.span.Start:b.span.End]
+	if !hasWord(source) {
+		return nil, 0 // an emoji, a rule, an empty listing
 	}
-	switch {
-	case b.kind == blockCode:
-		return whole(b, text[b.span.Start:b.span.End])
-	case b.kind == blockRow && hasWord(text[b.span.Start:b.span.End]):
+	switch b.kind {
+	case blockCode:
+		return whole(b, source)
+	case blockRow:
 		return whole(b, rowSays(text, b))
 	}
-	drop, open := marks(text, b)
+	m := marks(text, block{span: entail.Span{Start: reach, End: b.span.End}, quoted: b.quoted})
+	drop := m.drop
 	p := newPlain(text, b.span, drop)
 	if !hasWord(p.text) {
 		if !slices.ContainsFunc(drop, func(m mark) bool { return m.citation }) {
-			return nil, 0 // an emoji or a dash alone
+			return nil, 0 // nothing but the target of a link
 		}
 		return whole(b, "")
 	}
@@ -99,7 +102,7 @@ func (s *splitter) block(text string, b block) ([]sentence, int) {
 	if b.closed {
 		return out, len(out)
 	}
-	return out, stable(out, ends, p.text, open)
+	return out, stable(out, ends, p.text, m)
 }
 
 // maxUnsteady is how many sentences at the end of a growing block are tried
@@ -107,11 +110,13 @@ func (s *splitter) block(text string, b block) ([]sentence, int) {
 const maxUnsteady = 8
 
 // stable returns how many sentences of a growing block no further text can
-// change. ends are their ends in the block's plain text; open is where the
-// first mark stands that further text could close.
-func stable(sentences []sentence, ends []int, text string, open int) int {
+// change, and can be taken away without a change to the rest. ends are their
+// ends in the block's plain text.
+func stable(sentences []sentence, ends []int, text string, m marking) int {
 	for n := len(sentences) - 1; n > max(0, len(sentences)-1-maxUnsteady); n-- {
-		if sentences[n].span.Start < open && steady(text, ends[n-1]) {
+		before, after := sentences[n-1].span.End, sentences[n].span.Start
+		torn := slices.ContainsFunc(m.pairs, func(p entail.Span) bool { return p.Start < after && before < p.End })
+		if !torn && after < m.open && steady(text, ends, n-1) {
 			return n
 		}
 	}
@@ -141,11 +146,15 @@ func border(p plain, end int, drop []mark) int {
 	return at
 }
 
-// steady says whether a border of plain text stays when more text follows: the
-// rules look at most at two words after it, or at one character of a script
-// without blanks.
-func steady(text string, border int) bool {
-	if last := lastLetter(text[:border]); last >= 0 && !unicode.Is(unicode.Latin, last) {
+// steady says whether the border ends[i] of plain text stays when more text
+// follows: the rules look at most at two words after it, or at one character
+// in a script without blanks.
+func steady(text string, ends []int, i int) bool {
+	border, start := ends[i], 0
+	if i > 0 {
+		start = ends[i-1]
+	}
+	if last := lastLetter(text[start:border]); last >= 0 && !unicode.Is(unicode.Latin, last) {
 		return strings.IndexFunc(text[border:], unicode.IsLetter) >= 0
 	}
 	words, inWord, readable := 0, false, false
@@ -208,8 +217,7 @@ func rowSays(text string, b block) string {
 
 // cells returns what the cells of a table's row say.
 func cells(text string, span entail.Span) []string {
-	drop, _ := marks(text, block{span: span})
-	said := strings.TrimSpace(newPlain(text, span, drop).text)
+	said := strings.TrimSpace(newPlain(text, span, marks(text, block{span: span}).drop).text)
 	said = strings.TrimSuffix(strings.TrimPrefix(said, "|"), "|")
 	parts := strings.Split(said, "|")
 	for i, p := range parts {

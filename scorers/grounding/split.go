@@ -111,26 +111,58 @@ func isWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
 func hasWord(text string) bool { return strings.IndexFunc(text, isWord) >= 0 }
 
 // ends returns where the sentences of one block of plain text end: ascending
-// byte offsets, the last of them len(text). Each border is decided by the last
-// letter before it and by the word after it, never by text further away, so
+// byte offsets, the last of them len(text). A border is decided by the last
+// letter before it and by the words after it, never by text further away, so
 // that an answer splits in the same places while it is being written.
 func (s *splitter) ends(text string) []int {
 	latin, other := scripts(text)
-	var borders []int
+	var cuts []int
+	if other {
+		cuts = uaxEnds(text)
+	}
+	borders := lineEnds(text)
 	if latin || !other {
-		// The library only sees a last word that is followed by a blank.
-		for _, t := range s.punkt.AnnotatedTokens(text + " ") {
-			if t.SentBreak && t.Position < len(text) {
-				borders = append(borders, t.Position)
-			}
+		start := 0
+		for _, end := range append(cuts, len(text)) {
+			borders = append(borders, s.punktEnds(text, start, end)...)
+			start = end
 		}
 	}
-	if other {
-		borders = mergeByScript(text, borders, uaxEnds(text))
-	}
-	borders = append(borders, lineEnds(text)...)
+	borders = append(borders, cuts...)
 	slices.Sort(borders)
 	return append(joinWordless(text, slices.Compact(borders)), len(text))
+}
+
+// punktEnds returns Punkt's borders inside text[start:end] that do not follow
+// a letter of another script.
+func (s *splitter) punktEnds(text string, start, end int) []int {
+	var ends []int
+	script := scriptTracker{text: text, at: start}
+	// The library only sees a last word that is followed by a blank.
+	for _, t := range s.punkt.AnnotatedTokens(text[start:end] + " ") {
+		if at := start + t.Position; t.SentBreak && at < end && !script.other(at) {
+			ends = append(ends, at)
+		}
+	}
+	return ends
+}
+
+// scriptTracker follows the last letter of a text from front to back.
+type scriptTracker struct {
+	text    string
+	at      int
+	foreign bool // the last letter so far is not Latin
+}
+
+// other says whether the last letter before an offset is not Latin.
+func (t *scriptTracker) other(offset int) bool {
+	for _, r := range t.text[t.at:offset] {
+		if unicode.IsLetter(r) {
+			t.foreign = !unicode.Is(unicode.Latin, r)
+		}
+	}
+	t.at = offset
+	return t.foreign
 }
 
 // scripts says whether a text has letters of the Latin script and of others.
@@ -150,13 +182,17 @@ func scripts(text string) (latin, other bool) {
 	return latin, other
 }
 
-// uaxEnds returns the sentence borders of UAX #29, less those after a single
-// cased letter, which is an initial in every script that has case.
+// uaxEnds returns the sentence borders of UAX #29 that follow a letter of
+// another script than the Latin, less those after a single cased letter, which
+// is an initial in every script that has case.
 func uaxEnds(text string) []int {
 	var ends []int
+	script := scriptTracker{text: text}
 	for it := uax29.FromString(text); it.Next(); {
-		if end := it.End(); end < len(text) && !endsWithInitial(text[it.Start():end]) {
+		end := it.End()
+		if script.other(end) && end < len(text) && !endsWithInitial(text[it.Start():end]) {
 			ends = append(ends, end)
+			script.foreign = false
 		}
 	}
 	return ends
@@ -170,42 +206,6 @@ func endsWithInitial(sentence string) bool {
 	r, size := utf8.DecodeLastRuneInString(rest)
 	before, _ := utf8.DecodeLastRuneInString(rest[:len(rest)-size])
 	return unicode.IsUpper(r) && !isWord(before)
-}
-
-// mergeByScript keeps Punkt's borders after Latin letters and UAX #29's after
-// all others.
-func mergeByScript(text string, punkt, uax []int) []int {
-	var kept []int
-	last := 0 // the script of the last letter before at: 0 none, 1 Latin, 2 other
-	at := 0
-	advance := func(to int) {
-		for _, r := range text[at:to] {
-			if unicode.IsLetter(r) {
-				last = 2
-				if unicode.Is(unicode.Latin, r) {
-					last = 1
-				}
-			}
-		}
-		at = to
-	}
-	for len(punkt) > 0 || len(uax) > 0 {
-		fromPunkt := len(uax) == 0 || len(punkt) > 0 && punkt[0] <= uax[0]
-		if fromPunkt {
-			advance(punkt[0])
-			if last == 1 {
-				kept = append(kept, punkt[0])
-			}
-			punkt = punkt[1:]
-			continue
-		}
-		advance(uax[0])
-		if last != 1 {
-			kept = append(kept, uax[0])
-		}
-		uax = uax[1:]
-	}
-	return kept
 }
 
 // shortLine is the length in bytes below which a line is taken to be ended on

@@ -161,6 +161,9 @@ func mayEnd(piece string) bool {
 func (st *stream) read() {
 	text := st.text.String()
 	got := st.session.split.scan(text, st.rest, st.continued)
+	if st.sentences == 0 && len(got.sentences) == 1 {
+		return // a sentence that stays alone may be a short answer
+	}
 	st.rest, st.continued = got.rest, got.continued
 	for _, s := range got.sentences[:got.settled] {
 		st.sentence(text, s, false)
