@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"time"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail"
 	"plumbline/scorers/gate"
+	"plumbline/scorers/telemetry"
 	"plumbline/server/config"
 	"plumbline/server/service"
 )
@@ -35,7 +37,12 @@ func newService(cfg config.Config, opts Options, log *slog.Logger, verifier enta
 	if err != nil {
 		return nil, err
 	}
+	subgoals, err := telemetry.NewStore(cfg.Subgoals.Max, cfg.Subgoals.TTL, time.Now)
+	if err != nil {
+		return nil, err
+	}
 	return service.New(service.Deps{
+		Subgoals:      subgoals,
 		Gates:         gates,
 		Version:       opts.Build.Version,
 		Commit:        opts.Build.Commit,

@@ -393,4 +393,3 @@ func TestCancellationReachesTheVerifier(t *testing.T) {
 		return strings.Contains(text, `plumbline_verifier_calls_total{outcome="cancelled"} 6`)
 	})
 }
-

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"time"
 
 	"buf.build/go/protovalidate"
@@ -31,6 +32,8 @@ const (
 	MessageMalformed Reason = "MESSAGE_MALFORMED"
 	// MessageTooLarge: the message is larger than the server receives.
 	MessageTooLarge Reason = "MESSAGE_TOO_LARGE"
+	// TooManyItems: the call brings more items than the server holds.
+	TooManyItems Reason = "TOO_MANY_ITEMS"
 	// OutOfOrder: a message of a stream came where it may not.
 	OutOfOrder Reason = "OUT_OF_ORDER"
 	// PolicyNotFound: no policy has the name.
@@ -63,7 +66,7 @@ func (r Reason) Code() codes.Code {
 		return codes.InvalidArgument
 	case PolicyNotFound, VerifierNotFound:
 		return codes.NotFound
-	case MessageTooLarge, Overloaded:
+	case MessageTooLarge, TooManyItems, Overloaded:
 		return codes.ResourceExhausted
 	case Draining, VerifierUnavailable:
 		return codes.Unavailable
@@ -115,6 +118,21 @@ func Field(reason Reason, field, format string, args ...any) *Error {
 		Message:    field + ": " + description,
 		Violations: []Violation{{Field: field, Description: description}},
 	}
+}
+
+// Under returns the error with its fields below a field of an outer message.
+func (e *Error) Under(field string) *Error {
+	if len(e.Violations) == 0 {
+		return e
+	}
+	outer := *e
+	outer.Violations = nil
+	for _, v := range e.Violations {
+		path := strings.TrimSuffix(field+"."+v.Field, ".")
+		outer.Violations = append(outer.Violations, Violation{Field: path, Description: v.Description})
+	}
+	outer.Message = describe(outer.Violations)
+	return &outer
 }
 
 // Because keeps the private cause, which only the log sees.

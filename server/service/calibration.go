@@ -2,25 +2,123 @@ package service
 
 import (
 	"context"
+	"errors"
+	"io"
+
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/scorers/calibration"
+	"plumbline/scorers/gate"
 	"plumbline/server/fault"
 )
 
-// calibrationReason is why CalibrationService does not answer.
-const calibrationReason = "calibration over rpc is not implemented; plumbline calibrate does it on the command line"
+// maxRecords bounds what one calibration call holds in memory. Larger data is
+// for the command line, on a machine of its own.
+const maxRecords = 200_000
 
-// Fit answers NOT_IMPLEMENTED.
-func (s *Service) Fit(context.Context, Source[plumblinev1.FitRequest]) (*plumblinev1.FitResponse, error) {
-	return nil, fault.New(fault.NotImplemented, calibrationReason)
+// Fit chooses signals and thresholds on labelled records.
+func (s *Service) Fit(ctx context.Context, source Source[plumblinev1.FitRequest]) (*plumblinev1.FitResponse, error) {
+	options, data, err := records[plumblinev1.FitOptions](ctx, s, source)
+	if err != nil {
+		return nil, err
+	}
+	provenance := &plumblinev1.Provenance{FittedAt: timestamppb.Now(), CodeVersion: s.deps.Version}
+	response, err := calibration.Fit(data, options, provenance)
+	if err != nil {
+		return nil, fault.From(err)
+	}
+	return response, nil
 }
 
-// Evaluate answers NOT_IMPLEMENTED.
-func (s *Service) Evaluate(context.Context, Source[plumblinev1.EvaluateRequest]) (*plumblinev1.EvaluateResponse, error) {
-	return nil, fault.New(fault.NotImplemented, calibrationReason)
+// Evaluate measures a policy or a score on labelled records.
+func (s *Service) Evaluate(ctx context.Context, source Source[plumblinev1.EvaluateRequest]) (*plumblinev1.EvaluateResponse, error) {
+	options, data, err := records[plumblinev1.EvaluateOptions](ctx, s, source)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := s.optionalGate(options.GetPolicy())
+	if err != nil {
+		return nil, err
+	}
+	response, err := calibration.Evaluate(data, options, policy)
+	if err != nil {
+		return nil, fault.From(err)
+	}
+	return response, nil
 }
 
-// Replay answers NOT_IMPLEMENTED.
-func (s *Service) Replay(context.Context, Source[plumblinev1.ReplayRequest]) (*plumblinev1.ReplayResponse, error) {
-	return nil, fault.New(fault.NotImplemented, calibrationReason)
+// Replay recombines the recorded outcomes of arms.
+func (s *Service) Replay(ctx context.Context, source Source[plumblinev1.ReplayRequest]) (*plumblinev1.ReplayResponse, error) {
+	options, data, err := records[plumblinev1.ReplayOptions](ctx, s, source)
+	if err != nil {
+		return nil, err
+	}
+	policy, err := s.optionalGate(options.GetPolicy())
+	if err != nil {
+		return nil, err
+	}
+	response, err := calibration.ReplayRecords(data, options, policy)
+	if err != nil {
+		return nil, fault.From(err)
+	}
+	return response, nil
+}
+
+// optionalGate finds the policy that options name; nil if they name none.
+func (s *Service) optionalGate(name string) (*gate.Gate, error) {
+	if name == "" {
+		return nil, nil
+	}
+	found, err := s.deps.Gates.Gate(name)
+	if err != nil {
+		return nil, gateFault(err, "options.policy")
+	}
+	return found, nil
+}
+
+// frame is a message of a calibration stream.
+type frame[Options, Req any] interface {
+	*Req
+	proto.Message
+	GetOptions() *Options
+	GetRecord() *plumblinev1.CalibrationRecord
+}
+
+// records reads a calibration stream: the options, then the records.
+func records[Options, Req any, F frame[Options, Req]](ctx context.Context, s *Service, source Source[Req]) (*Options, *calibration.Data, error) {
+	var options *Options
+	data := new(calibration.Data)
+	for {
+		message, err := source.Recv()
+		if errors.Is(err, io.EOF) {
+			if options == nil {
+				return nil, nil, fault.Field(fault.OutOfOrder, "options", "the stream has none; they are its first message")
+			}
+			return options, data, nil
+		}
+		if err != nil {
+			return nil, nil, fault.From(err)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, nil, fault.From(err)
+		}
+		next := F(message)
+		if err := s.validate(next); err != nil {
+			return nil, nil, err
+		}
+		switch {
+		case (options == nil) != (next.GetOptions() != nil):
+			return nil, nil, fault.Field(fault.OutOfOrder, "options", "they are the first message of the stream, and only that")
+		case options == nil:
+			options = next.GetOptions()
+		case data.Len() == maxRecords:
+			return nil, nil, fault.New(fault.TooManyItems, "a call takes at most %d records; use plumbline calibrate for more", maxRecords)
+		default:
+			if err := data.Add(calibration.FromMessage(next.GetRecord())); err != nil {
+				return nil, nil, fault.From(err)
+			}
+		}
+	}
 }

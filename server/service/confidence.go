@@ -10,10 +10,15 @@ import (
 
 // ScoreConfidence computes every confidence score that the inputs allow.
 func (s *Service) ScoreConfidence(ctx context.Context, req *plumblinev1.ScoreConfidenceRequest) (*plumblinev1.ScoreConfidenceResponse, error) {
-	start := time.Now()
 	if err := s.validate(req); err != nil {
 		return nil, err
 	}
+	return s.scoreConfidence(ctx, req)
+}
+
+// scoreConfidence takes a request that follows the rules of the schema.
+func (s *Service) scoreConfidence(ctx context.Context, req *plumblinev1.ScoreConfidenceRequest) (*plumblinev1.ScoreConfidenceResponse, error) {
+	start := time.Now()
 	verifier, err := s.verifier(req.GetVerifier())
 	if err != nil {
 		return nil, err

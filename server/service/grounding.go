@@ -11,10 +11,15 @@ import (
 
 // ScoreGrounding scores the claims of one answer, or of several candidates.
 func (s *Service) ScoreGrounding(ctx context.Context, req *plumblinev1.ScoreGroundingRequest) (*plumblinev1.ScoreGroundingResponse, error) {
-	start := time.Now()
 	if err := s.validate(req); err != nil {
 		return nil, err
 	}
+	return s.scoreGrounding(ctx, req)
+}
+
+// scoreGrounding takes a request that follows the rules of the schema.
+func (s *Service) scoreGrounding(ctx context.Context, req *plumblinev1.ScoreGroundingRequest) (*plumblinev1.ScoreGroundingResponse, error) {
+	start := time.Now()
 	verifier, err := s.verifier(req.GetVerifier())
 	if err != nil {
 		return nil, err

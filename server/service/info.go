@@ -68,25 +68,10 @@ func rpcs() []*plumblinev1.RpcInfo {
 	var infos []*plumblinev1.RpcInfo
 	for _, service := range Services() {
 		for i := range service.Methods().Len() {
-			procedure := Procedure(service.Methods().Get(i))
-			reason := notImplemented(procedure)
-			infos = append(infos, &plumblinev1.RpcInfo{Procedure: procedure, Implemented: reason == "", Reason: reason})
+			infos = append(infos, &plumblinev1.RpcInfo{Procedure: Procedure(service.Methods().Get(i)), Implemented: true})
 		}
 	}
 	return infos
-}
-
-// notImplemented is why an rpc is declared but does not answer; empty for one
-// that does.
-func notImplemented(procedure string) string {
-	switch procedure {
-	case plumblinev1.CalibrationService_Fit_FullMethodName,
-		plumblinev1.CalibrationService_Evaluate_FullMethodName,
-		plumblinev1.CalibrationService_Replay_FullMethodName:
-		return calibrationReason
-	default:
-		return ""
-	}
 }
 
 // scoreInfos is the metadata of every score and signal.

@@ -11,11 +11,16 @@ import (
 )
 
 // ScoreRetrieval computes the signals of one retrieval result.
-func (s *Service) ScoreRetrieval(_ context.Context, req *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error) {
-	start := time.Now()
+func (s *Service) ScoreRetrieval(ctx context.Context, req *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error) {
 	if err := s.validate(req); err != nil {
 		return nil, err
 	}
+	return s.scoreRetrieval(ctx, req)
+}
+
+// scoreRetrieval takes a request that follows the rules of the schema.
+func (s *Service) scoreRetrieval(_ context.Context, req *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error) {
+	start := time.Now()
 	if err := retrieval.Validate(req); err != nil {
 		return nil, fieldFault(err)
 	}

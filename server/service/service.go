@@ -21,6 +21,7 @@ import (
 	"plumbline/scorers/entail"
 	"plumbline/scorers/gate"
 	"plumbline/scorers/grounding"
+	"plumbline/scorers/telemetry"
 	"plumbline/server/fault"
 )
 
@@ -37,6 +38,8 @@ type Deps struct {
 	Verifier entail.Verifier
 	// Gates are the policies.
 	Gates *gate.Set
+	// Subgoals is what Observe keeps between turns; nil keeps nothing.
+	Subgoals *telemetry.Store
 	// VerifierReady says why the verifier cannot be asked now. Nil means that
 	// it always can.
 	VerifierReady func() error
