@@ -149,7 +149,7 @@ func (e *evidence) comparePairs(lists []*list, of pairFormula) ([]float64, error
 // beside one that has results is legal; it disagrees with it entirely.
 func (e *evidence) comparable(lists []*list) error {
 	if len(lists) < 2 {
-		if e.docs < 2 {
+		if e.tooFewForAny() {
 			return tooFew(2, e.docs)
 		}
 		return score.MissingInput("agreement compares two rankings of retrievers; %d given", len(lists))
@@ -168,6 +168,10 @@ func (e *evidence) comparable(lists []*list) error {
 	}
 	return nil
 }
+
+// tooFewForAny reports that there is no order to compare, whichever rankings
+// are missing: one more could not help.
+func (e *evidence) tooFewForAny() bool { return len(e.lists) > 0 && e.docs < 2 }
 
 func ofLists(f func(a, b *list) (float64, error)) pairFormula {
 	return func(_ *evidence, a, b *list) (float64, error) { return f(a, b) }
@@ -195,7 +199,7 @@ func retrieverDivergence(e *evidence) (float64, error) {
 }
 
 func (e *evidence) denseAndSparse() (dense, sparse *list, err error) {
-	if e.docs < 2 && !e.Source {
+	if e.tooFewForAny() && !e.Source {
 		return nil, nil, tooFew(2, e.docs)
 	}
 	if dense, err = e.ranking(denseName); err != nil {

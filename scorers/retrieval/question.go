@@ -121,7 +121,7 @@ func (q *question) entities() []needle {
 		switch t := &q.tokens[i]; {
 		case names && t.names():
 			end := q.nameEnd(i)
-			if name := q.tokens[i:end]; !namesNothing(name) {
+			if !q.namesNothing(i, end) {
 				found = q.addNeedle(found, i, end)
 			}
 			i = end
@@ -161,9 +161,23 @@ func (q *question) closeTo(j int) bool {
 	return len(gap) <= 4 && strings.Trim(gap, " \u00a0.-‐‑&'’") == ""
 }
 
-// namesNothing drops a lone letter and a lone function word, such as "I".
-func namesNothing(name []token) bool {
-	return len(name) == 1 && (utf8.RuneCountInString(name[0].text) < 2 || isFunctionWord(name[0].text))
+// namesNothing reports whether tokens [i, end) are a lone letter or a lone
+// function word, such as "I". An acronym like "US" is none.
+func (q *question) namesNothing(i, end int) bool {
+	if end-i > 1 {
+		return false
+	}
+	t := &q.tokens[i]
+	return utf8.RuneCountInString(t.text) < 2 || isFunctionWord(t.text) && !isAcronym(q.word(i))
+}
+
+// word is token i as it stands in the question.
+func (q *question) word(i int) string { return q.text[q.tokens[i].start:q.tokens[i].end] }
+
+// isAcronym reports whether a word is two to five capital letters.
+func isAcronym(word string) bool {
+	n := utf8.RuneCountInString(word)
+	return 2 <= n && n <= 5 && !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsUpper(r) })
 }
 
 // capitalsTell reports whether capitals mark names. They do not in a question
@@ -173,7 +187,7 @@ func (q *question) capitalsTell() bool {
 	cased, shouted, headline := 0, 0, 0
 	for i := range q.tokens {
 		t := &q.tokens[i]
-		word := q.text[t.start:t.end]
+		word := q.word(i)
 		if !strings.ContainsFunc(word, func(r rune) bool { return unicode.IsUpper(r) || unicode.IsLower(r) }) {
 			continue
 		}
@@ -181,7 +195,7 @@ func (q *question) capitalsTell() bool {
 		switch {
 		case !t.capitalised:
 			return true
-		case !t.opens && isFunctionWord(t.text) && utf8.RuneCountInString(t.text) > 1:
+		case !t.opens && isFunctionWord(t.text) && utf8.RuneCountInString(t.text) > 1 && !isAcronym(word):
 			headline++
 		}
 		if !strings.ContainsFunc(word, unicode.IsLower) {
@@ -228,7 +242,6 @@ func (q *question) addNeedle(needles []needle, i, end int) []needle {
 // otherAcronym returns the other notation of an acronym, with points for one
 // without and the reverse ("US", "U.S."), or nil for what is none.
 func (q *question) otherAcronym(i, end int) []int32 {
-	const longest = 5
 	if end-i > 1 {
 		joined := ""
 		for _, t := range q.tokens[i:end] {
@@ -239,8 +252,7 @@ func (q *question) otherAcronym(i, end int) []int32 {
 		}
 		return []int32{q.vocabulary.add(joined)}
 	}
-	word := q.text[q.tokens[i].start:q.tokens[i].end]
-	if n := utf8.RuneCountInString(word); n < 2 || n > longest || strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsUpper(r) }) {
+	if !isAcronym(q.word(i)) {
 		return nil
 	}
 	var letters []int32

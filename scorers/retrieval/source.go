@@ -12,9 +12,9 @@ import (
 )
 
 // This file has the numbers of the code published with "Route Retrieval by
-// Evidence" (qdrant-labs/self-correcting-loops-workshop, src/signals.py) where
-// they differ from this package's. They are magic numbers in places, which is
-// why they must be asked for.
+// Evidence" (qdrant-labs/self-correcting-loops-workshop at commit 15a02b0,
+// src/signals.py) where they differ from this package's. They are magic numbers
+// in places, which is why they must be asked for.
 
 // zeroIfAbsent is 0 where the source returns 0: for an absent ranking and for
 // fewer results than the formula needs. Scores that are not finite stay an
