@@ -2,12 +2,10 @@ package server
 
 import (
 	"fmt"
-	"log/slog"
 	"os"
 	"time"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
-	"plumbline/scorers/entail"
 	"plumbline/scorers/gate"
 	"plumbline/scorers/telemetry"
 	"plumbline/server/config"
@@ -17,44 +15,36 @@ import (
 // NewService builds the service without a listener, for use in process.
 // Without opts.Engine, values that need a verifier say that there is none.
 func NewService(cfg config.Config, opts Options) (*service.Service, error) {
-	log := opts.Log
-	if log == nil {
-		log = NewLog(cfg.Log)
+	deps := service.Deps{Log: opts.Log}
+	if deps.Log == nil {
+		deps.Log = NewLog(cfg.Log)
 	}
-	var verifier entail.Verifier
 	if opts.Engine != nil {
-		verifier = opts.Engine
+		deps.Verifier = opts.Engine
 	}
-	return newService(cfg, opts, log, verifier, nil)
+	return newService(cfg, opts, deps)
 }
 
-func newService(cfg config.Config, opts Options, log *slog.Logger, verifier entail.Verifier, ready func() error) (*service.Service, error) {
-	failMode := plumblinev1.FailMode_FAIL_MODE_CLOSED
+// newService adds to the dependencies what the settings say.
+func newService(cfg config.Config, opts Options, deps service.Deps) (_ *service.Service, err error) {
+	deps.Version, deps.Commit = opts.Build.Version, opts.Build.Commit
+	if deps.Verifier != nil {
+		deps.Verifier = watched{deps.Verifier, deps.Log}
+	}
+	if deps.Gates, err = loadGates(cfg.Policies); err != nil {
+		return nil, err
+	}
+	if deps.Subgoals, err = telemetry.NewStore(cfg.Subgoals.Max, cfg.Subgoals.TTL, time.Now); err != nil {
+		return nil, err
+	}
 	if cfg.Verifier.FailMode == config.FailOpen {
-		failMode = plumblinev1.FailMode_FAIL_MODE_OPEN
+		deps.FailMode = plumblinev1.FailMode_FAIL_MODE_OPEN
 	}
-	gates, err := loadGates(cfg.Policies)
-	if err != nil {
-		return nil, err
+	deps.Limits = &plumblinev1.Limits{
+		MaxMessageBytes:      uint64(cfg.Limits.MaxMessageBytes),
+		MaxConcurrentStreams: cfg.Limits.MaxConcurrentStreams,
 	}
-	subgoals, err := telemetry.NewStore(cfg.Subgoals.Max, cfg.Subgoals.TTL, time.Now)
-	if err != nil {
-		return nil, err
-	}
-	return service.New(service.Deps{
-		Subgoals:      subgoals,
-		Gates:         gates,
-		Version:       opts.Build.Version,
-		Commit:        opts.Build.Commit,
-		Verifier:      verifier,
-		VerifierReady: ready,
-		FailMode:      failMode,
-		Limits: &plumblinev1.Limits{
-			MaxMessageBytes:      uint64(cfg.Limits.MaxMessageBytes),
-			MaxConcurrentStreams: cfg.Limits.MaxConcurrentStreams,
-		},
-		Log: log,
-	})
+	return service.New(deps)
 }
 
 // loadGates are the built-in policies and those of the configured folder.

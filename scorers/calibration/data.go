@@ -141,6 +141,12 @@ func padded[T any](column []T, n int, empty T) []T {
 // Len returns the number of records.
 func (d *Data) Len() int { return len(d.records) }
 
+// Cells returns about how many values the data hold: records times columns.
+func (d *Data) Cells() int {
+	const columnsPerArm = 6
+	return len(d.records) * (len(d.signals) + columnsPerArm*len(d.arms))
+}
+
 // SignalNames returns the names of the signals that at least one record has,
 // sorted.
 func (d *Data) SignalNames() []string { return slices.Sorted(maps.Keys(d.signals)) }

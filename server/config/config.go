@@ -103,6 +103,8 @@ type Limits struct {
 	AdmissionWait time.Duration `koanf:"admission_wait" doc:"how long a call waits for a place before RESOURCE_EXHAUSTED"`
 	// DefaultDeadline is the deadline of unary calls that come without one.
 	DefaultDeadline time.Duration `koanf:"default_deadline" doc:"deadline of a unary call that states none"`
+	// MaxRecords bounds the records that one calibration call holds.
+	MaxRecords int `koanf:"max_records" doc:"most records of one calibration call, which holds them in memory"`
 	// MaxDeadline caps every call's deadline, streams included.
 	MaxDeadline time.Duration `koanf:"max_deadline" doc:"longest deadline of any call, streams included"`
 }
@@ -189,6 +191,7 @@ func Default() Config {
 			MaxOpenStreams:       256,
 			AdmissionWait:        25 * time.Millisecond,
 			DefaultDeadline:      30 * time.Second,
+			MaxRecords:           200_000,
 			MaxDeadline:          10 * time.Minute,
 		},
 		Drain:      Drain{Grace: 25 * time.Second},

@@ -31,6 +31,7 @@ func (c Config) Validate() error {
 	p.check(c.Limits.MaxConcurrentStreams >= 1, "limits.max_concurrent_streams", "must be at least 1")
 	p.check(c.Limits.MaxConcurrentCalls >= 0, "limits.max_concurrent_calls", "must be at least 0")
 	p.check(c.Limits.MaxOpenStreams >= 1, "limits.max_open_streams", "must be at least 1")
+	p.check(c.Limits.MaxRecords >= 1, "limits.max_records", "must be at least 1")
 	p.check(c.Limits.AdmissionWait >= 0, "limits.admission_wait", "must not be negative")
 	p.positive("limits.default_deadline", c.Limits.DefaultDeadline)
 	p.positive("limits.max_deadline", c.Limits.MaxDeadline)

@@ -3,6 +3,7 @@ package service
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"google.golang.org/protobuf/proto"
@@ -14,9 +15,9 @@ import (
 	"plumbline/server/fault"
 )
 
-// maxRecords bounds what one calibration call holds in memory. Larger data is
-// for the command line, on a machine of its own.
-const maxRecords = 200_000
+// cellsPerRecord bounds the columns of a calibration call's data: with the
+// configured number of records, so many values of 8 bytes are held at most.
+const cellsPerRecord = 100
 
 // Fit chooses signals and thresholds on labelled records.
 func (s *Service) Fit(ctx context.Context, source Source[plumblinev1.FitRequest]) (*plumblinev1.FitResponse, error) {
@@ -106,19 +107,46 @@ func records[Options, Req any, F frame[Options, Req]](ctx context.Context, s *Se
 		}
 		next := F(message)
 		if err := s.validate(next); err != nil {
-			return nil, nil, err
+			return nil, nil, atRecord(err, data.Len()+1, options == nil)
 		}
 		switch {
 		case (options == nil) != (next.GetOptions() != nil):
 			return nil, nil, fault.Field(fault.OutOfOrder, "options", "they are the first message of the stream, and only that")
 		case options == nil:
 			options = next.GetOptions()
-		case data.Len() == maxRecords:
-			return nil, nil, fault.New(fault.TooManyItems, "a call takes at most %d records; use plumbline calibrate for more", maxRecords)
 		default:
+			if err := s.admit(data); err != nil {
+				return nil, nil, err
+			}
 			if err := data.Add(calibration.FromMessage(next.GetRecord())); err != nil {
 				return nil, nil, fault.From(err)
 			}
 		}
 	}
+}
+
+// admit says whether the data may grow by one more record.
+func (s *Service) admit(data *calibration.Data) error {
+	most := s.deps.MaxRecords
+	switch {
+	case most == 0:
+		return nil
+	case data.Len() >= most:
+		return fault.New(fault.TooManyItems, "a call takes at most %d records; use plumbline calibrate on a file for more", most)
+	case data.Cells() > most*cellsPerRecord:
+		return fault.New(fault.TooManyItems, "the records have too many different signals and arms for one call; use plumbline calibrate on a file")
+	default:
+		return nil
+	}
+}
+
+// atRecord names the record, from 1, whose message breaks a rule of the schema.
+// Records that data itself refuses are named by it.
+func atRecord(err error, number int, isOptions bool) error {
+	if isOptions {
+		return err
+	}
+	broken := *fault.From(err)
+	broken.Message = fmt.Sprintf("record %d: %s", number, broken.Message)
+	return &broken
 }

@@ -2,6 +2,7 @@ package service_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
@@ -74,6 +75,30 @@ func TestCalibrationStreamsNameWhatIsWrong(t *testing.T) {
 		if _, err := s.Fit(t.Context(), c.stream); reasonOf(err) != c.want {
 			t.Errorf("%s: got %v", name, err)
 		}
+	}
+	third := append(labelled(2), &plumblinev1.CalibrationRecord{})
+	if _, err := s.Fit(t.Context(), fitStream(options, third...)); err == nil || !strings.Contains(err.Error(), "record 3") {
+		t.Errorf("the third record is bad, got %v", err)
+	}
+}
+
+func TestCalibrationHoldsABoundedNumberOfRecords(t *testing.T) {
+	s := newService(t, service.Deps{MaxRecords: 20})
+	options := &plumblinev1.FitOptions{DataName: "made up", Bootstrap: 20}
+	if _, err := s.Fit(t.Context(), fitStream(options, labelled(20)...)); err != nil {
+		t.Errorf("as many as allowed: %v", err)
+	}
+	if _, err := s.Fit(t.Context(), fitStream(options, labelled(21)...)); reasonOf(err) != fault.TooManyItems {
+		t.Errorf("one too many: %v", err)
+	}
+	wide := labelled(20)
+	for i, r := range wide {
+		for column := range 30 {
+			r.Signals[fmt.Sprintf("signal %d of %d", column, i)] = 1
+		}
+	}
+	if _, err := s.Fit(t.Context(), fitStream(options, wide...)); reasonOf(err) != fault.TooManyItems {
+		t.Errorf("few records with too many signals: %v", err)
 	}
 }
 

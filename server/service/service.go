@@ -45,6 +45,12 @@ type Deps struct {
 	VerifierReady func() error
 	// FailMode is in force where a request has none; unspecified means closed.
 	FailMode plumblinev1.FailMode
+	// MaxRecords bounds the records that one calibration call holds; 0 means no
+	// bound, which is for trusted callers in process.
+	MaxRecords int
+	// Services are the full names of the services that are served; GetInfo
+	// tells. Nil means all.
+	Services []string
 	// Limits are told by GetInfo; nil where no transport bounds messages.
 	Limits *plumblinev1.Limits
 	// Log takes the causes of internal errors of single items; nil drops them.
