@@ -31,7 +31,8 @@ func Compile(policy *plumblinev1.Policy, opts Options) (*Gate, []Warning, error)
 	if len(errs) > 0 {
 		return nil, nil, join(errs)
 	}
-	return g, g.Warnings(), nil
+	warnings := g.Warnings()
+	return g, warnings, nil
 }
 
 func compile(policy *plumblinev1.Policy, opts Options) (*Gate, []*Error) {

@@ -196,7 +196,7 @@ func missingOf(in *plumblinev1.PolicyInput) string {
 func thresholdsOf(info *plumblinev1.GateInfo) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(info.GetThresholds())) {
-		parts = append(parts, fmt.Sprintf("`%s` = %g", name, info.GetThresholds()[name]))
+		parts = append(parts, fmt.Sprintf("%#q = %g", name, info.GetThresholds()[name]))
 	}
 	if len(parts) == 0 {
 		return "none"

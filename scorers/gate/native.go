@@ -363,7 +363,9 @@ func calvertBudgetRule() native {
 	number := plumblinev1.InputType_INPUT_TYPE_NUMBER
 	return native{
 		inputs: []nativeInput{
-			{mean, number}, {least, number}, {conf, number},
+			{mean, number},
+			{least, number},
+			{conf, number},
 			{usable, plumblinev1.InputType_INPUT_TYPE_BOOL},
 		},
 		thresholds: []string{mean, least, conf},

@@ -128,7 +128,8 @@ func TestGatesAreMonotone(t *testing.T) {
 // dear one never makes a gate spend less.
 func TestDistributionsAreMonotone(t *testing.T) {
 	for _, c := range []struct{ policy, cheap, dear string }{
-		{"adaptive_rag", "A", "C"}, {"adaptive_rag.plumbline", "A", "C"},
+		{"adaptive_rag", "A", "C"},
+		{"adaptive_rag.plumbline", "A", "C"},
 		{"self_rag", "[No Retrieval]", "[Retrieval]"},
 	} {
 		g := gateNamed(t, c.policy)

@@ -46,14 +46,17 @@ func Trend(before, now float64) string {
 	}
 }
 
+// maxText bounds a claim, an answer or a reason, in characters.
+const maxText = 200
+
 // oneLine makes a text of the caller's safe to stand on a line of the block:
-// blanks and control characters become one blank, and what exceeds the number
-// of characters is cut.
-func oneLine(text string, characters int) string {
+// blanks and control characters become one blank, and what is longer than
+// maxText is cut.
+func oneLine(text string) string {
 	fields := strings.FieldsFunc(text, func(r rune) bool { return unicode.IsSpace(r) || unicode.IsControl(r) })
 	text = strings.Join(fields, " ")
-	if utf8.RuneCountInString(text) <= characters {
+	if utf8.RuneCountInString(text) <= maxText {
 		return text
 	}
-	return string([]rune(text)[:characters]) + "…"
+	return string([]rune(text)[:maxText]) + "…"
 }

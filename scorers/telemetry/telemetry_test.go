@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -497,6 +498,21 @@ func BenchmarkRender(b *testing.B) {
 	for b.Loop() {
 		if _, _, err := telemetry.Render(telemetry.Template{}, tel, nil); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestDocsListEveryField keeps docs/telemetry.md complete.
+func TestDocsListEveryField(t *testing.T) {
+	data, err := os.ReadFile("../../docs/telemetry.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, of := range []any{telemetry.View{}, telemetry.Reading{}, telemetry.ClaimView{}, telemetry.Absence{}} {
+		for _, field := range reflect.VisibleFields(reflect.TypeOf(of)) {
+			if !strings.Contains(string(data), "`."+field.Name+"`") {
+				t.Errorf("docs/telemetry.md does not tell of %T.%s", of, field.Name)
+			}
 		}
 	}
 }

@@ -69,8 +69,6 @@ type Absence struct {
 const (
 	// MaxClaims bounds the claims in a view.
 	MaxClaims = 20
-	// maxText bounds a claim or an answer, in characters.
-	maxText = 200
 	// notScored stands in place of the support of a claim that has none.
 	notScored = "not scored"
 )
@@ -99,7 +97,7 @@ func NewView(t *plumblinev1.Telemetry, previous *Kept) View {
 	v := View{
 		Reused:      t.GetReused(),
 		Stale:       t.GetStale(),
-		ComputedFor: oneLine(t.GetComputedFor(), maxText),
+		ComputedFor: oneLine(t.GetComputedFor()),
 	}
 	v.FinalConf = v.read("final_conf", t.GetFinalConf(), previous.FinalConf)
 	v.NVC = v.read("nvc", t.GetNvc(), previous.NVC)
@@ -121,7 +119,7 @@ func (v *View) read(name string, s, before *plumblinev1.Score) Reading {
 		if reason == "" {
 			reason = "it was not asked for"
 		}
-		v.Absent = append(v.Absent, Absence{Name: name, Reason: oneLine(reason, maxText)})
+		v.Absent = append(v.Absent, Absence{Name: name, Reason: oneLine(reason)})
 		return r
 	}
 	r.Present, r.Value, r.Bin = true, Number(s.GetValue()), Bin(s.GetValue())
@@ -147,7 +145,7 @@ func (v *View) readSignals(response *plumblinev1.ScoreRetrievalResponse) {
 		switch {
 		case !ok:
 		case s.Value == nil:
-			v.Absent = append(v.Absent, Absence{Name: key.name, Reason: oneLine(s.GetReason(), maxText)})
+			v.Absent = append(v.Absent, Absence{Name: key.name, Reason: oneLine(s.GetReason())})
 		default:
 			r := Reading{Name: key.name, Present: true, Value: Number(s.GetValue()), About: key.about}
 			if key.share {
@@ -165,7 +163,7 @@ func (v *View) readClaims(claims []*plumblinev1.GroundedClaim) {
 			v.ClaimsLeftOut = len(claims) - MaxClaims
 			return
 		}
-		view := ClaimView{Text: oneLine(c.GetText(), maxText), Value: notScored}
+		view := ClaimView{Text: oneLine(c.GetText()), Value: notScored}
 		if present(c.GetSupport()) {
 			view.Value, view.Scored = Number(c.GetSupport().GetValue()), true
 		}

@@ -63,7 +63,10 @@ func ParseReply(reply, subquestion string) (Reply, error) {
 	if r.Action, err = actionOf(action); err != nil {
 		return Reply{}, err
 	}
-	return r, r.complete(subquestion)
+	if err := r.complete(subquestion); err != nil {
+		return Reply{}, err
+	}
+	return r, nil
 }
 
 func actionOf(name string) (plumblinev1.Action, error) {
