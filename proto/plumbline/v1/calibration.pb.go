@@ -209,6 +209,63 @@ func (Combination) EnumDescriptor() ([]byte, []int) {
 	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{2}
 }
 
+// CostUnit is what a cost is counted in.
+type CostUnit int32
+
+const (
+	// COST_UNIT_PASSAGES.
+	CostUnit_COST_UNIT_UNSPECIFIED CostUnit = 0
+	// Passages returned.
+	CostUnit_COST_UNIT_PASSAGES CostUnit = 1
+	// Tokens used.
+	CostUnit_COST_UNIT_TOKENS CostUnit = 2
+	// Model calls made.
+	CostUnit_COST_UNIT_CALLS CostUnit = 3
+)
+
+// Enum value maps for CostUnit.
+var (
+	CostUnit_name = map[int32]string{
+		0: "COST_UNIT_UNSPECIFIED",
+		1: "COST_UNIT_PASSAGES",
+		2: "COST_UNIT_TOKENS",
+		3: "COST_UNIT_CALLS",
+	}
+	CostUnit_value = map[string]int32{
+		"COST_UNIT_UNSPECIFIED": 0,
+		"COST_UNIT_PASSAGES":    1,
+		"COST_UNIT_TOKENS":      2,
+		"COST_UNIT_CALLS":       3,
+	}
+)
+
+func (x CostUnit) Enum() *CostUnit {
+	p := new(CostUnit)
+	*p = x
+	return p
+}
+
+func (x CostUnit) String() string {
+	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
+}
+
+func (CostUnit) Descriptor() protoreflect.EnumDescriptor {
+	return file_plumbline_v1_calibration_proto_enumTypes[3].Descriptor()
+}
+
+func (CostUnit) Type() protoreflect.EnumType {
+	return &file_plumbline_v1_calibration_proto_enumTypes[3]
+}
+
+func (x CostUnit) Number() protoreflect.EnumNumber {
+	return protoreflect.EnumNumber(x)
+}
+
+// Deprecated: Use CostUnit.Descriptor instead.
+func (CostUnit) EnumDescriptor() ([]byte, []int) {
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{3}
+}
+
 // ArmOutcome is what one arm (such as "never" or "always") did on a question.
 type ArmOutcome struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -300,6 +357,145 @@ func (x *ArmOutcome) GetFailed() bool {
 	return false
 }
 
+// ProbeCost is what asking for the score itself cost; it is paid whichever
+// branch is taken.
+type ProbeCost struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Passages returned; finite, at least 0.
+	Passages float64 `protobuf:"fixed64,1,opt,name=passages,proto3" json:"passages,omitempty"`
+	// Tokens used; finite, at least 0.
+	Tokens float64 `protobuf:"fixed64,2,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// Model calls made; finite, at least 0.
+	Calls         float64 `protobuf:"fixed64,3,opt,name=calls,proto3" json:"calls,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ProbeCost) Reset() {
+	*x = ProbeCost{}
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ProbeCost) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ProbeCost) ProtoMessage() {}
+
+func (x *ProbeCost) ProtoReflect() protoreflect.Message {
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ProbeCost.ProtoReflect.Descriptor instead.
+func (*ProbeCost) Descriptor() ([]byte, []int) {
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *ProbeCost) GetPassages() float64 {
+	if x != nil {
+		return x.Passages
+	}
+	return 0
+}
+
+func (x *ProbeCost) GetTokens() float64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *ProbeCost) GetCalls() float64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+// RankingOutcome is what a retrieval returned beside what the question needed.
+type RankingOutcome struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The ids of the items returned, best first.
+	RankedIds []string `protobuf:"bytes,1,rep,name=ranked_ids,json=rankedIds,proto3" json:"ranked_ids,omitempty"`
+	// The ids of the items that the question needs.
+	GoldIds []string `protobuf:"bytes,2,rep,name=gold_ids,json=goldIds,proto3" json:"gold_ids,omitempty"`
+	// How many items the reader is given; 0 means 3.
+	Window uint32 `protobuf:"varint,3,opt,name=window,proto3" json:"window,omitempty"`
+	// The corpus does not hold what the question needs: left out of the figures
+	// of the ranking.
+	Unanswerable  bool `protobuf:"varint,4,opt,name=unanswerable,proto3" json:"unanswerable,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *RankingOutcome) Reset() {
+	*x = RankingOutcome{}
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *RankingOutcome) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*RankingOutcome) ProtoMessage() {}
+
+func (x *RankingOutcome) ProtoReflect() protoreflect.Message {
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use RankingOutcome.ProtoReflect.Descriptor instead.
+func (*RankingOutcome) Descriptor() ([]byte, []int) {
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *RankingOutcome) GetRankedIds() []string {
+	if x != nil {
+		return x.RankedIds
+	}
+	return nil
+}
+
+func (x *RankingOutcome) GetGoldIds() []string {
+	if x != nil {
+		return x.GoldIds
+	}
+	return nil
+}
+
+func (x *RankingOutcome) GetWindow() uint32 {
+	if x != nil {
+		return x.Window
+	}
+	return 0
+}
+
+func (x *RankingOutcome) GetUnanswerable() bool {
+	if x != nil {
+		return x.Unanswerable
+	}
+	return false
+}
+
 // CalibrationRecord is one labelled record.
 type CalibrationRecord struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -313,18 +509,23 @@ type CalibrationRecord struct {
 	Split Split `protobuf:"varint,4,opt,name=split,proto3,enum=plumbline.v1.Split" json:"split,omitempty"`
 	// Its scores and signals by name; an absent one was not computed.
 	Signals map[string]float64 `protobuf:"bytes,5,rep,name=signals,proto3" json:"signals,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
-	// Its label: true for the positive class, which the options name (weak
-	// retrieval, claim supported, answer correct).
+	// Its label: true for the positive class (weak retrieval, claim supported,
+	// answer correct). An absent label is read from the ranking, if there is one
+	// and the question is answerable: weak iff a gold item is outside the window.
 	Label *bool `protobuf:"varint,6,opt,name=label,proto3,oneof" json:"label,omitempty"`
 	// The outcomes of arms, by arm.
-	Arms          map[string]*ArmOutcome `protobuf:"bytes,7,rep,name=arms,proto3" json:"arms,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Arms map[string]*ArmOutcome `protobuf:"bytes,7,rep,name=arms,proto3" json:"arms,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// What the retrieval returned.
+	Ranking *RankingOutcome `protobuf:"bytes,8,opt,name=ranking,proto3" json:"ranking,omitempty"`
+	// What asking for the score cost.
+	Probe         *ProbeCost `protobuf:"bytes,9,opt,name=probe,proto3" json:"probe,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *CalibrationRecord) Reset() {
 	*x = CalibrationRecord{}
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[1]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -336,7 +537,7 @@ func (x *CalibrationRecord) String() string {
 func (*CalibrationRecord) ProtoMessage() {}
 
 func (x *CalibrationRecord) ProtoReflect() protoreflect.Message {
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[1]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -349,7 +550,7 @@ func (x *CalibrationRecord) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CalibrationRecord.ProtoReflect.Descriptor instead.
 func (*CalibrationRecord) Descriptor() ([]byte, []int) {
-	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{1}
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *CalibrationRecord) GetId() string {
@@ -401,6 +602,20 @@ func (x *CalibrationRecord) GetArms() map[string]*ArmOutcome {
 	return nil
 }
 
+func (x *CalibrationRecord) GetRanking() *RankingOutcome {
+	if x != nil {
+		return x.Ranking
+	}
+	return nil
+}
+
+func (x *CalibrationRecord) GetProbe() *ProbeCost {
+	if x != nil {
+		return x.Probe
+	}
+	return nil
+}
+
 // FitOptions says what to fit.
 type FitOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -437,13 +652,24 @@ type FitOptions struct {
 	Otherwise Action `protobuf:"varint,15,opt,name=otherwise,proto3,enum=plumbline.v1.Action" json:"otherwise,omitempty"`
 	// The digest of the verifier that gave the scores, for the provenance.
 	VerifierDigest string `protobuf:"bytes,16,opt,name=verifier_digest,json=verifierDigest,proto3" json:"verifier_digest,omitempty"`
-	unknownFields  protoimpl.UnknownFields
-	sizeCache      protoimpl.SizeCache
+	// For the methods over outcomes of arms: the arm where the policy does not
+	// fire; empty means "never".
+	NeverArm string `protobuf:"bytes,17,opt,name=never_arm,json=neverArm,proto3" json:"never_arm,omitempty"`
+	// The arm where the policy fires; empty means "always". A record without a
+	// label is then positive iff F1 is strictly higher with this arm.
+	AlwaysArm string `protobuf:"bytes,18,opt,name=always_arm,json=alwaysArm,proto3" json:"always_arm,omitempty"`
+	// For the methods over outcomes: thresholds to try, in the unit of the
+	// signal; empty means midway between all observed values.
+	ThresholdGrid []float64 `protobuf:"fixed64,19,rep,packed,name=threshold_grid,json=thresholdGrid,proto3" json:"threshold_grid,omitempty"`
+	// What the cost-sensitive method counts as cost.
+	CostUnit      CostUnit `protobuf:"varint,20,opt,name=cost_unit,json=costUnit,proto3,enum=plumbline.v1.CostUnit" json:"cost_unit,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FitOptions) Reset() {
 	*x = FitOptions{}
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[2]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -455,7 +681,7 @@ func (x *FitOptions) String() string {
 func (*FitOptions) ProtoMessage() {}
 
 func (x *FitOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[2]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -468,7 +694,7 @@ func (x *FitOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FitOptions.ProtoReflect.Descriptor instead.
 func (*FitOptions) Descriptor() ([]byte, []int) {
-	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{2}
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *FitOptions) GetPolicyName() string {
@@ -583,6 +809,34 @@ func (x *FitOptions) GetVerifierDigest() string {
 	return ""
 }
 
+func (x *FitOptions) GetNeverArm() string {
+	if x != nil {
+		return x.NeverArm
+	}
+	return ""
+}
+
+func (x *FitOptions) GetAlwaysArm() string {
+	if x != nil {
+		return x.AlwaysArm
+	}
+	return ""
+}
+
+func (x *FitOptions) GetThresholdGrid() []float64 {
+	if x != nil {
+		return x.ThresholdGrid
+	}
+	return nil
+}
+
+func (x *FitOptions) GetCostUnit() CostUnit {
+	if x != nil {
+		return x.CostUnit
+	}
+	return CostUnit_COST_UNIT_UNSPECIFIED
+}
+
 // FitRequest carries the options first, then records.
 type FitRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -599,7 +853,7 @@ type FitRequest struct {
 
 func (x *FitRequest) Reset() {
 	*x = FitRequest{}
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[3]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -611,7 +865,7 @@ func (x *FitRequest) String() string {
 func (*FitRequest) ProtoMessage() {}
 
 func (x *FitRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[3]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -624,7 +878,7 @@ func (x *FitRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FitRequest.ProtoReflect.Descriptor instead.
 func (*FitRequest) Descriptor() ([]byte, []int) {
-	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{3}
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *FitRequest) GetFrame() isFitRequest_Frame {
@@ -692,7 +946,7 @@ type Estimate struct {
 
 func (x *Estimate) Reset() {
 	*x = Estimate{}
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[4]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -704,7 +958,7 @@ func (x *Estimate) String() string {
 func (*Estimate) ProtoMessage() {}
 
 func (x *Estimate) ProtoReflect() protoreflect.Message {
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[4]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -717,7 +971,7 @@ func (x *Estimate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Estimate.ProtoReflect.Descriptor instead.
 func (*Estimate) Descriptor() ([]byte, []int) {
-	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{4}
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Estimate) GetValue() float64 {
@@ -793,7 +1047,7 @@ type SignalVerdict struct {
 
 func (x *SignalVerdict) Reset() {
 	*x = SignalVerdict{}
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[5]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -805,7 +1059,7 @@ func (x *SignalVerdict) String() string {
 func (*SignalVerdict) ProtoMessage() {}
 
 func (x *SignalVerdict) ProtoReflect() protoreflect.Message {
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[5]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -818,7 +1072,7 @@ func (x *SignalVerdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SignalVerdict.ProtoReflect.Descriptor instead.
 func (*SignalVerdict) Descriptor() ([]byte, []int) {
-	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{5}
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *SignalVerdict) GetSignal() string {
@@ -916,14 +1170,18 @@ type FitResponse struct {
 	// Records of the held-out split.
 	TestSize uint64 `protobuf:"varint,7,opt,name=test_size,json=testSize,proto3" json:"test_size,omitempty"`
 	// Remarks on the data.
-	Warnings      []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,8,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// The same figures on the calibration split, for comparison.
+	CalibrationMetrics map[string]*Estimate `protobuf:"bytes,9,rep,name=calibration_metrics,json=calibrationMetrics,proto3" json:"calibration_metrics,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	// The figures on the held-out split by group, if there are several.
+	Groups        []*GroupMetrics `protobuf:"bytes,10,rep,name=groups,proto3" json:"groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FitResponse) Reset() {
 	*x = FitResponse{}
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[6]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -935,7 +1193,7 @@ func (x *FitResponse) String() string {
 func (*FitResponse) ProtoMessage() {}
 
 func (x *FitResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[6]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -948,7 +1206,7 @@ func (x *FitResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FitResponse.ProtoReflect.Descriptor instead.
 func (*FitResponse) Descriptor() ([]byte, []int) {
-	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{6}
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *FitResponse) GetPolicy() *Policy {
@@ -1007,6 +1265,20 @@ func (x *FitResponse) GetWarnings() []string {
 	return nil
 }
 
+func (x *FitResponse) GetCalibrationMetrics() map[string]*Estimate {
+	if x != nil {
+		return x.CalibrationMetrics
+	}
+	return nil
+}
+
+func (x *FitResponse) GetGroups() []*GroupMetrics {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
 // EvaluateOptions says what to measure.
 type EvaluateOptions struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1021,14 +1293,28 @@ type EvaluateOptions struct {
 	// Bootstrap draws; 0 means 1,000.
 	Bootstrap uint32 `protobuf:"varint,5,opt,name=bootstrap,proto3" json:"bootstrap,omitempty"`
 	// Bins of the calibration errors; 0 means 15.
-	Bins          uint32 `protobuf:"varint,6,opt,name=bins,proto3" json:"bins,omitempty"`
+	Bins uint32 `protobuf:"varint,6,opt,name=bins,proto3" json:"bins,omitempty"`
+	// Folds for the calibration of the score: each fold is measured by Platt's
+	// scaling and isotonic regression that were fitted on the others. 0 means 5;
+	// 1 measures no calibration.
+	Folds uint32 `protobuf:"varint,7,opt,name=folds,proto3" json:"folds,omitempty"`
+	// Measure a second policy on the same records and compare; "policy" is set.
+	AgainstPolicy string `protobuf:"bytes,8,opt,name=against_policy,json=againstPolicy,proto3" json:"against_policy,omitempty"`
+	// Measure a second score on the same records and compare; "score" is set.
+	AgainstScore string `protobuf:"bytes,9,opt,name=against_score,json=againstScore,proto3" json:"against_score,omitempty"`
+	// The positive class has the low scores: scores are negated.
+	Below bool `protobuf:"varint,10,opt,name=below,proto3" json:"below,omitempty"`
+	// Measure the records of this side only; unspecified means all.
+	Split Split `protobuf:"varint,11,opt,name=split,proto3,enum=plumbline.v1.Split" json:"split,omitempty"`
+	// The second score's positives are the low ones.
+	AgainstBelow  bool `protobuf:"varint,12,opt,name=against_below,json=againstBelow,proto3" json:"against_below,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *EvaluateOptions) Reset() {
 	*x = EvaluateOptions{}
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[7]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1040,7 +1326,7 @@ func (x *EvaluateOptions) String() string {
 func (*EvaluateOptions) ProtoMessage() {}
 
 func (x *EvaluateOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[7]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1053,7 +1339,7 @@ func (x *EvaluateOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateOptions.ProtoReflect.Descriptor instead.
 func (*EvaluateOptions) Descriptor() ([]byte, []int) {
-	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{7}
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *EvaluateOptions) GetPolicy() string {
@@ -1098,6 +1384,48 @@ func (x *EvaluateOptions) GetBins() uint32 {
 	return 0
 }
 
+func (x *EvaluateOptions) GetFolds() uint32 {
+	if x != nil {
+		return x.Folds
+	}
+	return 0
+}
+
+func (x *EvaluateOptions) GetAgainstPolicy() string {
+	if x != nil {
+		return x.AgainstPolicy
+	}
+	return ""
+}
+
+func (x *EvaluateOptions) GetAgainstScore() string {
+	if x != nil {
+		return x.AgainstScore
+	}
+	return ""
+}
+
+func (x *EvaluateOptions) GetBelow() bool {
+	if x != nil {
+		return x.Below
+	}
+	return false
+}
+
+func (x *EvaluateOptions) GetSplit() Split {
+	if x != nil {
+		return x.Split
+	}
+	return Split_SPLIT_UNSPECIFIED
+}
+
+func (x *EvaluateOptions) GetAgainstBelow() bool {
+	if x != nil {
+		return x.AgainstBelow
+	}
+	return false
+}
+
 // EvaluateRequest carries the options first, then records.
 type EvaluateRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1114,7 +1442,7 @@ type EvaluateRequest struct {
 
 func (x *EvaluateRequest) Reset() {
 	*x = EvaluateRequest{}
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[8]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1126,7 +1454,7 @@ func (x *EvaluateRequest) String() string {
 func (*EvaluateRequest) ProtoMessage() {}
 
 func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[8]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1139,7 +1467,7 @@ func (x *EvaluateRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateRequest.ProtoReflect.Descriptor instead.
 func (*EvaluateRequest) Descriptor() ([]byte, []int) {
-	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{8}
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *EvaluateRequest) GetFrame() isEvaluateRequest_Frame {
@@ -1200,7 +1528,7 @@ type GroupMetrics struct {
 
 func (x *GroupMetrics) Reset() {
 	*x = GroupMetrics{}
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[9]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1540,7 @@ func (x *GroupMetrics) String() string {
 func (*GroupMetrics) ProtoMessage() {}
 
 func (x *GroupMetrics) ProtoReflect() protoreflect.Message {
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[9]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1553,7 @@ func (x *GroupMetrics) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GroupMetrics.ProtoReflect.Descriptor instead.
 func (*GroupMetrics) Descriptor() ([]byte, []int) {
-	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{9}
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *GroupMetrics) GetDataset() string {
@@ -1249,6 +1577,388 @@ func (x *GroupMetrics) GetMetrics() map[string]*Estimate {
 	return nil
 }
 
+// ReliabilityBin is one bin of a reliability diagram.
+type ReliabilityBin struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The bin's lower border, not in it but for 0.
+	Lower float64 `protobuf:"fixed64,1,opt,name=lower,proto3" json:"lower,omitempty"`
+	// The bin's upper border, in it.
+	Upper float64 `protobuf:"fixed64,2,opt,name=upper,proto3" json:"upper,omitempty"`
+	// The number of records.
+	Count uint64 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	// The mean probability; 0 in an empty bin.
+	Confidence float64 `protobuf:"fixed64,4,opt,name=confidence,proto3" json:"confidence,omitempty"`
+	// The share of positives; 0 in an empty bin.
+	Accuracy      float64 `protobuf:"fixed64,5,opt,name=accuracy,proto3" json:"accuracy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *ReliabilityBin) Reset() {
+	*x = ReliabilityBin{}
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *ReliabilityBin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*ReliabilityBin) ProtoMessage() {}
+
+func (x *ReliabilityBin) ProtoReflect() protoreflect.Message {
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use ReliabilityBin.ProtoReflect.Descriptor instead.
+func (*ReliabilityBin) Descriptor() ([]byte, []int) {
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *ReliabilityBin) GetLower() float64 {
+	if x != nil {
+		return x.Lower
+	}
+	return 0
+}
+
+func (x *ReliabilityBin) GetUpper() float64 {
+	if x != nil {
+		return x.Upper
+	}
+	return 0
+}
+
+func (x *ReliabilityBin) GetCount() uint64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *ReliabilityBin) GetConfidence() float64 {
+	if x != nil {
+		return x.Confidence
+	}
+	return 0
+}
+
+func (x *ReliabilityBin) GetAccuracy() float64 {
+	if x != nil {
+		return x.Accuracy
+	}
+	return 0
+}
+
+// Reliability says how far a probability is from what happens.
+type Reliability struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "raw", or the calibration: "platt" or "isotonic", each measured on folds
+	// that it was not fitted on.
+	Calibration string `protobuf:"bytes,1,opt,name=calibration,proto3" json:"calibration,omitempty"`
+	// Bins of equal width.
+	Bins []*ReliabilityBin `protobuf:"bytes,2,rep,name=bins,proto3" json:"bins,omitempty"`
+	// "brier" with its parts "brier_reliability", "brier_resolution" and
+	// "brier_uncertainty", "log_loss", "ece", "mce", "ece_equal_mass" over the
+	// bins asked for, "ece_5", "ece_10", "ece_15" of equal width and
+	// "ece_predicted_class": bins by the confidence of the predicted class.
+	Metrics       map[string]*Estimate `protobuf:"bytes,3,rep,name=metrics,proto3" json:"metrics,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Reliability) Reset() {
+	*x = Reliability{}
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Reliability) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Reliability) ProtoMessage() {}
+
+func (x *Reliability) ProtoReflect() protoreflect.Message {
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Reliability.ProtoReflect.Descriptor instead.
+func (*Reliability) Descriptor() ([]byte, []int) {
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *Reliability) GetCalibration() string {
+	if x != nil {
+		return x.Calibration
+	}
+	return ""
+}
+
+func (x *Reliability) GetBins() []*ReliabilityBin {
+	if x != nil {
+		return x.Bins
+	}
+	return nil
+}
+
+func (x *Reliability) GetMetrics() map[string]*Estimate {
+	if x != nil {
+		return x.Metrics
+	}
+	return nil
+}
+
+// CurvePoint is one point of a curve.
+type CurvePoint struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The horizontal coordinate.
+	X float64 `protobuf:"fixed64,1,opt,name=x,proto3" json:"x,omitempty"`
+	// The vertical coordinate.
+	Y float64 `protobuf:"fixed64,2,opt,name=y,proto3" json:"y,omitempty"`
+	// The score at and above which records count as predicted positive.
+	Threshold     float64 `protobuf:"fixed64,3,opt,name=threshold,proto3" json:"threshold,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *CurvePoint) Reset() {
+	*x = CurvePoint{}
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *CurvePoint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*CurvePoint) ProtoMessage() {}
+
+func (x *CurvePoint) ProtoReflect() protoreflect.Message {
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use CurvePoint.ProtoReflect.Descriptor instead.
+func (*CurvePoint) Descriptor() ([]byte, []int) {
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *CurvePoint) GetX() float64 {
+	if x != nil {
+		return x.X
+	}
+	return 0
+}
+
+func (x *CurvePoint) GetY() float64 {
+	if x != nil {
+		return x.Y
+	}
+	return 0
+}
+
+func (x *CurvePoint) GetThreshold() float64 {
+	if x != nil {
+		return x.Threshold
+	}
+	return 0
+}
+
+// Curve is a curve over all thresholds, thinned to at most 512 points.
+type Curve struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// "roc": false-alarm rate and catch rate; "pr": recall and precision;
+	// "risk_coverage": coverage and share of errors among the records covered.
+	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	// Its points.
+	Points        []*CurvePoint `protobuf:"bytes,2,rep,name=points,proto3" json:"points,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Curve) Reset() {
+	*x = Curve{}
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Curve) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Curve) ProtoMessage() {}
+
+func (x *Curve) ProtoReflect() protoreflect.Message {
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Curve.ProtoReflect.Descriptor instead.
+func (*Curve) Descriptor() ([]byte, []int) {
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *Curve) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Curve) GetPoints() []*CurvePoint {
+	if x != nil {
+		return x.Points
+	}
+	return nil
+}
+
+// PairedComparison is the difference of two scores, policies or routings on the same
+// records.
+type PairedComparison struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// What is compared.
+	First string `protobuf:"bytes,1,opt,name=first,proto3" json:"first,omitempty"`
+	// What it is compared with.
+	Second string `protobuf:"bytes,2,opt,name=second,proto3" json:"second,omitempty"`
+	// The group; empty for all records.
+	Dataset string `protobuf:"bytes,3,opt,name=dataset,proto3" json:"dataset,omitempty"`
+	// The group's generator.
+	Model string `protobuf:"bytes,4,opt,name=model,proto3" json:"model,omitempty"`
+	// The figure that differs.
+	Metric string `protobuf:"bytes,5,opt,name=metric,proto3" json:"metric,omitempty"`
+	// First minus second, with the interval of a bootstrap that draws records, so
+	// that pairs stay together.
+	Difference *Estimate `protobuf:"bytes,6,opt,name=difference,proto3" json:"difference,omitempty"`
+	// The two-sided probability of a paired Wilcoxon signed-rank test of the
+	// values of the records; absent where the figure has none or none differs.
+	PValue *float64 `protobuf:"fixed64,7,opt,name=p_value,json=pValue,proto3,oneof" json:"p_value,omitempty"`
+	// The same after Holm's correction over all groups and pairs compared.
+	PAdjusted     *float64 `protobuf:"fixed64,8,opt,name=p_adjusted,json=pAdjusted,proto3,oneof" json:"p_adjusted,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PairedComparison) Reset() {
+	*x = PairedComparison{}
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PairedComparison) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PairedComparison) ProtoMessage() {}
+
+func (x *PairedComparison) ProtoReflect() protoreflect.Message {
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PairedComparison.ProtoReflect.Descriptor instead.
+func (*PairedComparison) Descriptor() ([]byte, []int) {
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *PairedComparison) GetFirst() string {
+	if x != nil {
+		return x.First
+	}
+	return ""
+}
+
+func (x *PairedComparison) GetSecond() string {
+	if x != nil {
+		return x.Second
+	}
+	return ""
+}
+
+func (x *PairedComparison) GetDataset() string {
+	if x != nil {
+		return x.Dataset
+	}
+	return ""
+}
+
+func (x *PairedComparison) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *PairedComparison) GetMetric() string {
+	if x != nil {
+		return x.Metric
+	}
+	return ""
+}
+
+func (x *PairedComparison) GetDifference() *Estimate {
+	if x != nil {
+		return x.Difference
+	}
+	return nil
+}
+
+func (x *PairedComparison) GetPValue() float64 {
+	if x != nil && x.PValue != nil {
+		return *x.PValue
+	}
+	return 0
+}
+
+func (x *PairedComparison) GetPAdjusted() float64 {
+	if x != nil && x.PAdjusted != nil {
+		return *x.PAdjusted
+	}
+	return 0
+}
+
 // EvaluateResponse has the figures.
 type EvaluateResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1257,14 +1967,24 @@ type EvaluateResponse struct {
 	// The figures by group.
 	Groups []*GroupMetrics `protobuf:"bytes,2,rep,name=groups,proto3" json:"groups,omitempty"`
 	// Remarks on the data.
-	Warnings      []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Warnings []string `protobuf:"bytes,3,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// How far the score is from a probability: as it is, if it lies in [0, 1],
+	// and calibrated.
+	Reliability []*Reliability `protobuf:"bytes,4,rep,name=reliability,proto3" json:"reliability,omitempty"`
+	// The curves of a score.
+	Curves []*Curve `protobuf:"bytes,5,rep,name=curves,proto3" json:"curves,omitempty"`
+	// The second policy or score against the first: over all records, then by
+	// group.
+	Comparisons []*PairedComparison `protobuf:"bytes,6,rep,name=comparisons,proto3" json:"comparisons,omitempty"`
+	// The figures of the second policy or score.
+	AgainstMetrics map[string]*Estimate `protobuf:"bytes,7,rep,name=against_metrics,json=againstMetrics,proto3" json:"against_metrics,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	unknownFields  protoimpl.UnknownFields
+	sizeCache      protoimpl.SizeCache
 }
 
 func (x *EvaluateResponse) Reset() {
 	*x = EvaluateResponse{}
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[10]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1276,7 +1996,7 @@ func (x *EvaluateResponse) String() string {
 func (*EvaluateResponse) ProtoMessage() {}
 
 func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[10]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1289,7 +2009,7 @@ func (x *EvaluateResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use EvaluateResponse.ProtoReflect.Descriptor instead.
 func (*EvaluateResponse) Descriptor() ([]byte, []int) {
-	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{10}
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *EvaluateResponse) GetMetrics() map[string]*Estimate {
@@ -1309,6 +2029,34 @@ func (x *EvaluateResponse) GetGroups() []*GroupMetrics {
 func (x *EvaluateResponse) GetWarnings() []string {
 	if x != nil {
 		return x.Warnings
+	}
+	return nil
+}
+
+func (x *EvaluateResponse) GetReliability() []*Reliability {
+	if x != nil {
+		return x.Reliability
+	}
+	return nil
+}
+
+func (x *EvaluateResponse) GetCurves() []*Curve {
+	if x != nil {
+		return x.Curves
+	}
+	return nil
+}
+
+func (x *EvaluateResponse) GetComparisons() []*PairedComparison {
+	if x != nil {
+		return x.Comparisons
+	}
+	return nil
+}
+
+func (x *EvaluateResponse) GetAgainstMetrics() map[string]*Estimate {
+	if x != nil {
+		return x.AgainstMetrics
 	}
 	return nil
 }
@@ -1340,7 +2088,7 @@ type ReplayOptions struct {
 
 func (x *ReplayOptions) Reset() {
 	*x = ReplayOptions{}
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[11]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1352,7 +2100,7 @@ func (x *ReplayOptions) String() string {
 func (*ReplayOptions) ProtoMessage() {}
 
 func (x *ReplayOptions) ProtoReflect() protoreflect.Message {
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[11]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1365,7 +2113,7 @@ func (x *ReplayOptions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayOptions.ProtoReflect.Descriptor instead.
 func (*ReplayOptions) Descriptor() ([]byte, []int) {
-	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{11}
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *ReplayOptions) GetPolicy() string {
@@ -1447,7 +2195,7 @@ type ReplayRequest struct {
 
 func (x *ReplayRequest) Reset() {
 	*x = ReplayRequest{}
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[12]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +2207,7 @@ func (x *ReplayRequest) String() string {
 func (*ReplayRequest) ProtoMessage() {}
 
 func (x *ReplayRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[12]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +2220,7 @@ func (x *ReplayRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayRequest.ProtoReflect.Descriptor instead.
 func (*ReplayRequest) Descriptor() ([]byte, []int) {
-	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{12}
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *ReplayRequest) GetFrame() isReplayRequest_Frame {
@@ -1532,7 +2280,7 @@ type RoutedPolicy struct {
 
 func (x *RoutedPolicy) Reset() {
 	*x = RoutedPolicy{}
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[13]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1544,7 +2292,7 @@ func (x *RoutedPolicy) String() string {
 func (*RoutedPolicy) ProtoMessage() {}
 
 func (x *RoutedPolicy) ProtoReflect() protoreflect.Message {
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[13]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1557,7 +2305,7 @@ func (x *RoutedPolicy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RoutedPolicy.ProtoReflect.Descriptor instead.
 func (*RoutedPolicy) Descriptor() ([]byte, []int) {
-	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{13}
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *RoutedPolicy) GetName() string {
@@ -1584,14 +2332,20 @@ type FrontierPoint struct {
 	// The mean F1.
 	F1 float64 `protobuf:"fixed64,3,opt,name=f1,proto3" json:"f1,omitempty"`
 	// The mean cost in passages.
-	Passages      float64 `protobuf:"fixed64,4,opt,name=passages,proto3" json:"passages,omitempty"`
+	Passages float64 `protobuf:"fixed64,4,opt,name=passages,proto3" json:"passages,omitempty"`
+	// The mean exact match.
+	Em float64 `protobuf:"fixed64,5,opt,name=em,proto3" json:"em,omitempty"`
+	// The mean cost in tokens.
+	Tokens float64 `protobuf:"fixed64,6,opt,name=tokens,proto3" json:"tokens,omitempty"`
+	// The mean cost in calls.
+	Calls         float64 `protobuf:"fixed64,7,opt,name=calls,proto3" json:"calls,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *FrontierPoint) Reset() {
 	*x = FrontierPoint{}
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[14]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1603,7 +2357,7 @@ func (x *FrontierPoint) String() string {
 func (*FrontierPoint) ProtoMessage() {}
 
 func (x *FrontierPoint) ProtoReflect() protoreflect.Message {
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[14]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1616,7 +2370,7 @@ func (x *FrontierPoint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FrontierPoint.ProtoReflect.Descriptor instead.
 func (*FrontierPoint) Descriptor() ([]byte, []int) {
-	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{14}
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *FrontierPoint) GetThreshold() float64 {
@@ -1647,6 +2401,91 @@ func (x *FrontierPoint) GetPassages() float64 {
 	return 0
 }
 
+func (x *FrontierPoint) GetEm() float64 {
+	if x != nil {
+		return x.Em
+	}
+	return 0
+}
+
+func (x *FrontierPoint) GetTokens() float64 {
+	if x != nil {
+		return x.Tokens
+	}
+	return 0
+}
+
+func (x *FrontierPoint) GetCalls() float64 {
+	if x != nil {
+		return x.Calls
+	}
+	return 0
+}
+
+// GroupRouting is the routings of one group.
+type GroupRouting struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The dataset.
+	Dataset string `protobuf:"bytes,1,opt,name=dataset,proto3" json:"dataset,omitempty"`
+	// The generator.
+	Model string `protobuf:"bytes,2,opt,name=model,proto3" json:"model,omitempty"`
+	// The routings.
+	Policies      []*RoutedPolicy `protobuf:"bytes,3,rep,name=policies,proto3" json:"policies,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GroupRouting) Reset() {
+	*x = GroupRouting{}
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[22]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GroupRouting) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GroupRouting) ProtoMessage() {}
+
+func (x *GroupRouting) ProtoReflect() protoreflect.Message {
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[22]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GroupRouting.ProtoReflect.Descriptor instead.
+func (*GroupRouting) Descriptor() ([]byte, []int) {
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{22}
+}
+
+func (x *GroupRouting) GetDataset() string {
+	if x != nil {
+		return x.Dataset
+	}
+	return ""
+}
+
+func (x *GroupRouting) GetModel() string {
+	if x != nil {
+		return x.Model
+	}
+	return ""
+}
+
+func (x *GroupRouting) GetPolicies() []*RoutedPolicy {
+	if x != nil {
+		return x.Policies
+	}
+	return nil
+}
+
 // ReplayResponse has the routings.
 type ReplayResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -1658,14 +2497,26 @@ type ReplayResponse struct {
 	// "prevalence", "spearman".
 	Benefit map[string]*Estimate `protobuf:"bytes,3,rep,name=benefit,proto3" json:"benefit,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	// Remarks on the data, such as a threshold that fires on every row.
-	Warnings      []string `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	Warnings []string `protobuf:"bytes,4,rep,name=warnings,proto3" json:"warnings,omitempty"`
+	// The routings over the questions on which neither arm failed; absent if none
+	// failed.
+	SuccessOnly []*RoutedPolicy `protobuf:"bytes,5,rep,name=success_only,json=successOnly,proto3" json:"success_only,omitempty"`
+	// The oracle skips retrieval where both arms are equally good.
+	OracleSkipsTies bool `protobuf:"varint,6,opt,name=oracle_skips_ties,json=oracleSkipsTies,proto3" json:"oracle_skips_ties,omitempty"`
+	// The routings by group, if there are several.
+	Groups []*GroupRouting `protobuf:"bytes,7,rep,name=groups,proto3" json:"groups,omitempty"`
+	// The policy's F1 against that of the other routings, by group, with one joint
+	// correction; always against never as well.
+	Comparisons []*PairedComparison `protobuf:"bytes,8,rep,name=comparisons,proto3" json:"comparisons,omitempty"`
+	// On how many questions each arm failed.
+	Failures      map[string]uint64 `protobuf:"bytes,9,rep,name=failures,proto3" json:"failures,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *ReplayResponse) Reset() {
 	*x = ReplayResponse{}
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[15]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1677,7 +2528,7 @@ func (x *ReplayResponse) String() string {
 func (*ReplayResponse) ProtoMessage() {}
 
 func (x *ReplayResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_plumbline_v1_calibration_proto_msgTypes[15]
+	mi := &file_plumbline_v1_calibration_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1690,7 +2541,7 @@ func (x *ReplayResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReplayResponse.ProtoReflect.Descriptor instead.
 func (*ReplayResponse) Descriptor() ([]byte, []int) {
-	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{15}
+	return file_plumbline_v1_calibration_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *ReplayResponse) GetPolicies() []*RoutedPolicy {
@@ -1721,6 +2572,41 @@ func (x *ReplayResponse) GetWarnings() []string {
 	return nil
 }
 
+func (x *ReplayResponse) GetSuccessOnly() []*RoutedPolicy {
+	if x != nil {
+		return x.SuccessOnly
+	}
+	return nil
+}
+
+func (x *ReplayResponse) GetOracleSkipsTies() bool {
+	if x != nil {
+		return x.OracleSkipsTies
+	}
+	return false
+}
+
+func (x *ReplayResponse) GetGroups() []*GroupRouting {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+func (x *ReplayResponse) GetComparisons() []*PairedComparison {
+	if x != nil {
+		return x.Comparisons
+	}
+	return nil
+}
+
+func (x *ReplayResponse) GetFailures() map[string]uint64 {
+	if x != nil {
+		return x.Failures
+	}
+	return nil
+}
+
 var File_plumbline_v1_calibration_proto protoreflect.FileDescriptor
 
 const file_plumbline_v1_calibration_proto_rawDesc = "" +
@@ -1738,7 +2624,17 @@ const file_plumbline_v1_calibration_proto_rawDesc = "" +
 	"\x03_emB\v\n" +
 	"\t_passagesB\t\n" +
 	"\a_tokensB\b\n" +
-	"\x06_calls\"\xf8\x03\n" +
+	"\x06_calls\"U\n" +
+	"\tProbeCost\x12\x1a\n" +
+	"\bpassages\x18\x01 \x01(\x01R\bpassages\x12\x16\n" +
+	"\x06tokens\x18\x02 \x01(\x01R\x06tokens\x12\x14\n" +
+	"\x05calls\x18\x03 \x01(\x01R\x05calls\"\x9c\x01\n" +
+	"\x0eRankingOutcome\x12(\n" +
+	"\n" +
+	"ranked_ids\x18\x01 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x90NR\trankedIds\x12$\n" +
+	"\bgold_ids\x18\x02 \x03(\tB\t\xbaH\x06\x92\x01\x03\x10\x90NR\agoldIds\x12\x16\n" +
+	"\x06window\x18\x03 \x01(\rR\x06window\x12\"\n" +
+	"\funanswerable\x18\x04 \x01(\bR\funanswerable\"\xdf\x04\n" +
 	"\x11CalibrationRecord\x12\x1a\n" +
 	"\x02id\x18\x01 \x01(\tB\n" +
 	"\xbaH\ar\x05\x10\x01\x18\x80\bR\x02id\x12\"\n" +
@@ -1747,14 +2643,16 @@ const file_plumbline_v1_calibration_proto_rawDesc = "" +
 	"\x05split\x18\x04 \x01(\x0e2\x13.plumbline.v1.SplitB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05split\x12Q\n" +
 	"\asignals\x18\x05 \x03(\v2,.plumbline.v1.CalibrationRecord.SignalsEntryB\t\xbaH\x06\x9a\x01\x03\x10\x80 R\asignals\x12\x19\n" +
 	"\x05label\x18\x06 \x01(\bH\x00R\x05label\x88\x01\x01\x12G\n" +
-	"\x04arms\x18\a \x03(\v2).plumbline.v1.CalibrationRecord.ArmsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x04arms\x1a:\n" +
+	"\x04arms\x18\a \x03(\v2).plumbline.v1.CalibrationRecord.ArmsEntryB\b\xbaH\x05\x9a\x01\x02\x10@R\x04arms\x126\n" +
+	"\aranking\x18\b \x01(\v2\x1c.plumbline.v1.RankingOutcomeR\aranking\x12-\n" +
+	"\x05probe\x18\t \x01(\v2\x17.plumbline.v1.ProbeCostR\x05probe\x1a:\n" +
 	"\fSignalsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01\x1aQ\n" +
 	"\tArmsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12.\n" +
 	"\x05value\x18\x02 \x01(\v2\x18.plumbline.v1.ArmOutcomeR\x05value:\x028\x01B\b\n" +
-	"\x06_label\"\x93\x06\n" +
+	"\x06_label\"\xda\a\n" +
 	"\n" +
 	"FitOptions\x12)\n" +
 	"\vpolicy_name\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\n" +
@@ -1774,7 +2672,12 @@ const file_plumbline_v1_calibration_proto_rawDesc = "" +
 	"\tbootstrap\x18\r \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=R\tbootstrap\x122\n" +
 	"\x04then\x18\x0e \x01(\x0e2\x14.plumbline.v1.ActionB\b\xbaH\x05\x82\x01\x02\x10\x01R\x04then\x12<\n" +
 	"\totherwise\x18\x0f \x01(\x0e2\x14.plumbline.v1.ActionB\b\xbaH\x05\x82\x01\x02\x10\x01R\totherwise\x12'\n" +
-	"\x0fverifier_digest\x18\x10 \x01(\tR\x0everifierDigestB\x11\n" +
+	"\x0fverifier_digest\x18\x10 \x01(\tR\x0everifierDigest\x12%\n" +
+	"\tnever_arm\x18\x11 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\bneverArm\x12'\n" +
+	"\n" +
+	"always_arm\x18\x12 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\talwaysArm\x126\n" +
+	"\x0ethreshold_grid\x18\x13 \x03(\x01B\x0f\xbaH\f\x92\x01\t\x10\x90N\"\x04\x12\x02@\x01R\rthresholdGrid\x12=\n" +
+	"\tcost_unit\x18\x14 \x01(\x0e2\x16.plumbline.v1.CostUnitB\b\xbaH\x05\x82\x01\x02\x10\x01R\bcostUnitB\x11\n" +
 	"\x0f_min_separationB\x12\n" +
 	"\x10_max_correlationB\t\n" +
 	"\a_targetB\b\n" +
@@ -1814,7 +2717,7 @@ const file_plumbline_v1_calibration_proto_rawDesc = "" +
 	"\x0fescalation_rate\x18\v \x01(\v2\x16.plumbline.v1.EstimateR\x0eescalationRateB\x0e\n" +
 	"\f_correlationB\f\n" +
 	"\n" +
-	"_threshold\"\xb2\x03\n" +
+	"_threshold\"\xa9\x05\n" +
 	"\vFitResponse\x12,\n" +
 	"\x06policy\x18\x01 \x01(\v2\x14.plumbline.v1.PolicyR\x06policy\x12,\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x14.plumbline.v1.StatusR\x06status\x12\x16\n" +
@@ -1823,17 +2726,30 @@ const file_plumbline_v1_calibration_proto_rawDesc = "" +
 	"\ametrics\x18\x05 \x03(\v2&.plumbline.v1.FitResponse.MetricsEntryR\ametrics\x12)\n" +
 	"\x10calibration_size\x18\x06 \x01(\x04R\x0fcalibrationSize\x12\x1b\n" +
 	"\ttest_size\x18\a \x01(\x04R\btestSize\x12\x1a\n" +
-	"\bwarnings\x18\b \x03(\tR\bwarnings\x1aR\n" +
+	"\bwarnings\x18\b \x03(\tR\bwarnings\x12b\n" +
+	"\x13calibration_metrics\x18\t \x03(\v21.plumbline.v1.FitResponse.CalibrationMetricsEntryR\x12calibrationMetrics\x122\n" +
+	"\x06groups\x18\n" +
+	" \x03(\v2\x1a.plumbline.v1.GroupMetricsR\x06groups\x1aR\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
-	"\x05value\x18\x02 \x01(\v2\x16.plumbline.v1.EstimateR\x05value:\x028\x01\"\xdf\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.plumbline.v1.EstimateR\x05value:\x028\x01\x1a]\n" +
+	"\x17CalibrationMetricsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.plumbline.v1.EstimateR\x05value:\x028\x01\"\xce\x03\n" +
 	"\x0fEvaluateOptions\x12 \n" +
 	"\x06policy\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x06policy\x12\x1e\n" +
 	"\x05score\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05score\x12!\n" +
 	"\tthreshold\x18\x03 \x01(\x01H\x00R\tthreshold\x88\x01\x01\x12\x12\n" +
 	"\x04seed\x18\x04 \x01(\x04R\x04seed\x12'\n" +
 	"\tbootstrap\x18\x05 \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=R\tbootstrap\x12\x1c\n" +
-	"\x04bins\x18\x06 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\x04binsB\f\n" +
+	"\x04bins\x18\x06 \x01(\rB\b\xbaH\x05*\x03\x18\xe8\aR\x04bins\x12\x1d\n" +
+	"\x05folds\x18\a \x01(\rB\a\xbaH\x04*\x02\x18dR\x05folds\x12/\n" +
+	"\x0eagainst_policy\x18\b \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\ragainstPolicy\x12-\n" +
+	"\ragainst_score\x18\t \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\fagainstScore\x12\x14\n" +
+	"\x05below\x18\n" +
+	" \x01(\bR\x05below\x123\n" +
+	"\x05split\x18\v \x01(\x0e2\x13.plumbline.v1.SplitB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05split\x12#\n" +
+	"\ragainst_below\x18\f \x01(\bR\fagainstBelowB\f\n" +
 	"\n" +
 	"_threshold\"\x90\x01\n" +
 	"\x0fEvaluateRequest\x129\n" +
@@ -1846,12 +2762,57 @@ const file_plumbline_v1_calibration_proto_rawDesc = "" +
 	"\ametrics\x18\x03 \x03(\v2'.plumbline.v1.GroupMetrics.MetricsEntryR\ametrics\x1aR\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
-	"\x05value\x18\x02 \x01(\v2\x16.plumbline.v1.EstimateR\x05value:\x028\x01\"\xfd\x01\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.plumbline.v1.EstimateR\x05value:\x028\x01\"\x8e\x01\n" +
+	"\x0eReliabilityBin\x12\x14\n" +
+	"\x05lower\x18\x01 \x01(\x01R\x05lower\x12\x14\n" +
+	"\x05upper\x18\x02 \x01(\x01R\x05upper\x12\x14\n" +
+	"\x05count\x18\x03 \x01(\x04R\x05count\x12\x1e\n" +
+	"\n" +
+	"confidence\x18\x04 \x01(\x01R\n" +
+	"confidence\x12\x1a\n" +
+	"\baccuracy\x18\x05 \x01(\x01R\baccuracy\"\xf7\x01\n" +
+	"\vReliability\x12 \n" +
+	"\vcalibration\x18\x01 \x01(\tR\vcalibration\x120\n" +
+	"\x04bins\x18\x02 \x03(\v2\x1c.plumbline.v1.ReliabilityBinR\x04bins\x12@\n" +
+	"\ametrics\x18\x03 \x03(\v2&.plumbline.v1.Reliability.MetricsEntryR\ametrics\x1aR\n" +
+	"\fMetricsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.plumbline.v1.EstimateR\x05value:\x028\x01\"F\n" +
+	"\n" +
+	"CurvePoint\x12\f\n" +
+	"\x01x\x18\x01 \x01(\x01R\x01x\x12\f\n" +
+	"\x01y\x18\x02 \x01(\x01R\x01y\x12\x1c\n" +
+	"\tthreshold\x18\x03 \x01(\x01R\tthreshold\"M\n" +
+	"\x05Curve\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x120\n" +
+	"\x06points\x18\x02 \x03(\v2\x18.plumbline.v1.CurvePointR\x06points\"\x9d\x02\n" +
+	"\x10PairedComparison\x12\x14\n" +
+	"\x05first\x18\x01 \x01(\tR\x05first\x12\x16\n" +
+	"\x06second\x18\x02 \x01(\tR\x06second\x12\x18\n" +
+	"\adataset\x18\x03 \x01(\tR\adataset\x12\x14\n" +
+	"\x05model\x18\x04 \x01(\tR\x05model\x12\x16\n" +
+	"\x06metric\x18\x05 \x01(\tR\x06metric\x126\n" +
+	"\n" +
+	"difference\x18\x06 \x01(\v2\x16.plumbline.v1.EstimateR\n" +
+	"difference\x12\x1c\n" +
+	"\ap_value\x18\a \x01(\x01H\x00R\x06pValue\x88\x01\x01\x12\"\n" +
+	"\n" +
+	"p_adjusted\x18\b \x01(\x01H\x01R\tpAdjusted\x88\x01\x01B\n" +
+	"\n" +
+	"\b_p_valueB\r\n" +
+	"\v_p_adjusted\"\xe1\x04\n" +
 	"\x10EvaluateResponse\x12E\n" +
 	"\ametrics\x18\x01 \x03(\v2+.plumbline.v1.EvaluateResponse.MetricsEntryR\ametrics\x122\n" +
 	"\x06groups\x18\x02 \x03(\v2\x1a.plumbline.v1.GroupMetricsR\x06groups\x12\x1a\n" +
-	"\bwarnings\x18\x03 \x03(\tR\bwarnings\x1aR\n" +
+	"\bwarnings\x18\x03 \x03(\tR\bwarnings\x12;\n" +
+	"\vreliability\x18\x04 \x03(\v2\x19.plumbline.v1.ReliabilityR\vreliability\x12+\n" +
+	"\x06curves\x18\x05 \x03(\v2\x13.plumbline.v1.CurveR\x06curves\x12@\n" +
+	"\vcomparisons\x18\x06 \x03(\v2\x1e.plumbline.v1.PairedComparisonR\vcomparisons\x12[\n" +
+	"\x0fagainst_metrics\x18\a \x03(\v22.plumbline.v1.EvaluateResponse.AgainstMetricsEntryR\x0eagainstMetrics\x1aR\n" +
 	"\fMetricsEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.plumbline.v1.EstimateR\x05value:\x028\x01\x1aY\n" +
+	"\x13AgainstMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
 	"\x05value\x18\x02 \x01(\v2\x16.plumbline.v1.EstimateR\x05value:\x028\x01\"\xd1\x02\n" +
 	"\rReplayOptions\x12 \n" +
@@ -1876,21 +2837,36 @@ const file_plumbline_v1_calibration_proto_rawDesc = "" +
 	"\ametrics\x18\x02 \x03(\v2'.plumbline.v1.RoutedPolicy.MetricsEntryR\ametrics\x1aR\n" +
 	"\fMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
-	"\x05value\x18\x02 \x01(\v2\x16.plumbline.v1.EstimateR\x05value:\x028\x01\"x\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.plumbline.v1.EstimateR\x05value:\x028\x01\"\xb6\x01\n" +
 	"\rFrontierPoint\x12\x1c\n" +
 	"\tthreshold\x18\x01 \x01(\x01R\tthreshold\x12\x1d\n" +
 	"\n" +
 	"route_rate\x18\x02 \x01(\x01R\trouteRate\x12\x0e\n" +
 	"\x02f1\x18\x03 \x01(\x01R\x02f1\x12\x1a\n" +
-	"\bpassages\x18\x04 \x01(\x01R\bpassages\"\xb6\x02\n" +
+	"\bpassages\x18\x04 \x01(\x01R\bpassages\x12\x0e\n" +
+	"\x02em\x18\x05 \x01(\x01R\x02em\x12\x16\n" +
+	"\x06tokens\x18\x06 \x01(\x01R\x06tokens\x12\x14\n" +
+	"\x05calls\x18\a \x01(\x01R\x05calls\"v\n" +
+	"\fGroupRouting\x12\x18\n" +
+	"\adataset\x18\x01 \x01(\tR\adataset\x12\x14\n" +
+	"\x05model\x18\x02 \x01(\tR\x05model\x126\n" +
+	"\bpolicies\x18\x03 \x03(\v2\x1a.plumbline.v1.RoutedPolicyR\bpolicies\"\x9c\x05\n" +
 	"\x0eReplayResponse\x126\n" +
 	"\bpolicies\x18\x01 \x03(\v2\x1a.plumbline.v1.RoutedPolicyR\bpolicies\x127\n" +
 	"\bfrontier\x18\x02 \x03(\v2\x1b.plumbline.v1.FrontierPointR\bfrontier\x12C\n" +
 	"\abenefit\x18\x03 \x03(\v2).plumbline.v1.ReplayResponse.BenefitEntryR\abenefit\x12\x1a\n" +
-	"\bwarnings\x18\x04 \x03(\tR\bwarnings\x1aR\n" +
+	"\bwarnings\x18\x04 \x03(\tR\bwarnings\x12=\n" +
+	"\fsuccess_only\x18\x05 \x03(\v2\x1a.plumbline.v1.RoutedPolicyR\vsuccessOnly\x12*\n" +
+	"\x11oracle_skips_ties\x18\x06 \x01(\bR\x0foracleSkipsTies\x122\n" +
+	"\x06groups\x18\a \x03(\v2\x1a.plumbline.v1.GroupRoutingR\x06groups\x12@\n" +
+	"\vcomparisons\x18\b \x03(\v2\x1e.plumbline.v1.PairedComparisonR\vcomparisons\x12F\n" +
+	"\bfailures\x18\t \x03(\v2*.plumbline.v1.ReplayResponse.FailuresEntryR\bfailures\x1aR\n" +
 	"\fBenefitEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
-	"\x05value\x18\x02 \x01(\v2\x16.plumbline.v1.EstimateR\x05value:\x028\x01*E\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.plumbline.v1.EstimateR\x05value:\x028\x01\x1a;\n" +
+	"\rFailuresEntry\x12\x10\n" +
+	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x04R\x05value:\x028\x01*E\n" +
 	"\x05Split\x12\x15\n" +
 	"\x11SPLIT_UNSPECIFIED\x10\x00\x12\x15\n" +
 	"\x11SPLIT_CALIBRATION\x10\x01\x12\x0e\n" +
@@ -1910,7 +2886,12 @@ const file_plumbline_v1_calibration_proto_rawDesc = "" +
 	"\x15COMBINATION_ANY_FLOOR\x10\x01\x12\x18\n" +
 	"\x14COMBINATION_LOGISTIC\x10\x02\x12\x15\n" +
 	"\x11COMBINATION_PLATT\x10\x03\x12\x18\n" +
-	"\x14COMBINATION_ISOTONIC\x10\x042\xe6\x01\n" +
+	"\x14COMBINATION_ISOTONIC\x10\x04*h\n" +
+	"\bCostUnit\x12\x19\n" +
+	"\x15COST_UNIT_UNSPECIFIED\x10\x00\x12\x16\n" +
+	"\x12COST_UNIT_PASSAGES\x10\x01\x12\x14\n" +
+	"\x10COST_UNIT_TOKENS\x10\x02\x12\x13\n" +
+	"\x0fCOST_UNIT_CALLS\x10\x032\xe6\x01\n" +
 	"\x12CalibrationService\x12<\n" +
 	"\x03Fit\x12\x18.plumbline.v1.FitRequest\x1a\x19.plumbline.v1.FitResponse(\x01\x12K\n" +
 	"\bEvaluate\x12\x1d.plumbline.v1.EvaluateRequest\x1a\x1e.plumbline.v1.EvaluateResponse(\x01\x12E\n" +
@@ -1928,87 +2909,122 @@ func file_plumbline_v1_calibration_proto_rawDescGZIP() []byte {
 	return file_plumbline_v1_calibration_proto_rawDescData
 }
 
-var file_plumbline_v1_calibration_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_plumbline_v1_calibration_proto_msgTypes = make([]protoimpl.MessageInfo, 23)
+var file_plumbline_v1_calibration_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
+var file_plumbline_v1_calibration_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_plumbline_v1_calibration_proto_goTypes = []any{
 	(Split)(0),                // 0: plumbline.v1.Split
 	(ThresholdMethod)(0),      // 1: plumbline.v1.ThresholdMethod
 	(Combination)(0),          // 2: plumbline.v1.Combination
-	(*ArmOutcome)(nil),        // 3: plumbline.v1.ArmOutcome
-	(*CalibrationRecord)(nil), // 4: plumbline.v1.CalibrationRecord
-	(*FitOptions)(nil),        // 5: plumbline.v1.FitOptions
-	(*FitRequest)(nil),        // 6: plumbline.v1.FitRequest
-	(*Estimate)(nil),          // 7: plumbline.v1.Estimate
-	(*SignalVerdict)(nil),     // 8: plumbline.v1.SignalVerdict
-	(*FitResponse)(nil),       // 9: plumbline.v1.FitResponse
-	(*EvaluateOptions)(nil),   // 10: plumbline.v1.EvaluateOptions
-	(*EvaluateRequest)(nil),   // 11: plumbline.v1.EvaluateRequest
-	(*GroupMetrics)(nil),      // 12: plumbline.v1.GroupMetrics
-	(*EvaluateResponse)(nil),  // 13: plumbline.v1.EvaluateResponse
-	(*ReplayOptions)(nil),     // 14: plumbline.v1.ReplayOptions
-	(*ReplayRequest)(nil),     // 15: plumbline.v1.ReplayRequest
-	(*RoutedPolicy)(nil),      // 16: plumbline.v1.RoutedPolicy
-	(*FrontierPoint)(nil),     // 17: plumbline.v1.FrontierPoint
-	(*ReplayResponse)(nil),    // 18: plumbline.v1.ReplayResponse
-	nil,                       // 19: plumbline.v1.CalibrationRecord.SignalsEntry
-	nil,                       // 20: plumbline.v1.CalibrationRecord.ArmsEntry
-	nil,                       // 21: plumbline.v1.FitResponse.MetricsEntry
-	nil,                       // 22: plumbline.v1.GroupMetrics.MetricsEntry
-	nil,                       // 23: plumbline.v1.EvaluateResponse.MetricsEntry
-	nil,                       // 24: plumbline.v1.RoutedPolicy.MetricsEntry
-	nil,                       // 25: plumbline.v1.ReplayResponse.BenefitEntry
-	(Action)(0),               // 26: plumbline.v1.Action
-	(Status)(0),               // 27: plumbline.v1.Status
-	(WeakWhen)(0),             // 28: plumbline.v1.WeakWhen
-	(*Policy)(nil),            // 29: plumbline.v1.Policy
+	(CostUnit)(0),             // 3: plumbline.v1.CostUnit
+	(*ArmOutcome)(nil),        // 4: plumbline.v1.ArmOutcome
+	(*ProbeCost)(nil),         // 5: plumbline.v1.ProbeCost
+	(*RankingOutcome)(nil),    // 6: plumbline.v1.RankingOutcome
+	(*CalibrationRecord)(nil), // 7: plumbline.v1.CalibrationRecord
+	(*FitOptions)(nil),        // 8: plumbline.v1.FitOptions
+	(*FitRequest)(nil),        // 9: plumbline.v1.FitRequest
+	(*Estimate)(nil),          // 10: plumbline.v1.Estimate
+	(*SignalVerdict)(nil),     // 11: plumbline.v1.SignalVerdict
+	(*FitResponse)(nil),       // 12: plumbline.v1.FitResponse
+	(*EvaluateOptions)(nil),   // 13: plumbline.v1.EvaluateOptions
+	(*EvaluateRequest)(nil),   // 14: plumbline.v1.EvaluateRequest
+	(*GroupMetrics)(nil),      // 15: plumbline.v1.GroupMetrics
+	(*ReliabilityBin)(nil),    // 16: plumbline.v1.ReliabilityBin
+	(*Reliability)(nil),       // 17: plumbline.v1.Reliability
+	(*CurvePoint)(nil),        // 18: plumbline.v1.CurvePoint
+	(*Curve)(nil),             // 19: plumbline.v1.Curve
+	(*PairedComparison)(nil),  // 20: plumbline.v1.PairedComparison
+	(*EvaluateResponse)(nil),  // 21: plumbline.v1.EvaluateResponse
+	(*ReplayOptions)(nil),     // 22: plumbline.v1.ReplayOptions
+	(*ReplayRequest)(nil),     // 23: plumbline.v1.ReplayRequest
+	(*RoutedPolicy)(nil),      // 24: plumbline.v1.RoutedPolicy
+	(*FrontierPoint)(nil),     // 25: plumbline.v1.FrontierPoint
+	(*GroupRouting)(nil),      // 26: plumbline.v1.GroupRouting
+	(*ReplayResponse)(nil),    // 27: plumbline.v1.ReplayResponse
+	nil,                       // 28: plumbline.v1.CalibrationRecord.SignalsEntry
+	nil,                       // 29: plumbline.v1.CalibrationRecord.ArmsEntry
+	nil,                       // 30: plumbline.v1.FitResponse.MetricsEntry
+	nil,                       // 31: plumbline.v1.FitResponse.CalibrationMetricsEntry
+	nil,                       // 32: plumbline.v1.GroupMetrics.MetricsEntry
+	nil,                       // 33: plumbline.v1.Reliability.MetricsEntry
+	nil,                       // 34: plumbline.v1.EvaluateResponse.MetricsEntry
+	nil,                       // 35: plumbline.v1.EvaluateResponse.AgainstMetricsEntry
+	nil,                       // 36: plumbline.v1.RoutedPolicy.MetricsEntry
+	nil,                       // 37: plumbline.v1.ReplayResponse.BenefitEntry
+	nil,                       // 38: plumbline.v1.ReplayResponse.FailuresEntry
+	(Action)(0),               // 39: plumbline.v1.Action
+	(Status)(0),               // 40: plumbline.v1.Status
+	(WeakWhen)(0),             // 41: plumbline.v1.WeakWhen
+	(*Policy)(nil),            // 42: plumbline.v1.Policy
 }
 var file_plumbline_v1_calibration_proto_depIdxs = []int32{
 	0,  // 0: plumbline.v1.CalibrationRecord.split:type_name -> plumbline.v1.Split
-	19, // 1: plumbline.v1.CalibrationRecord.signals:type_name -> plumbline.v1.CalibrationRecord.SignalsEntry
-	20, // 2: plumbline.v1.CalibrationRecord.arms:type_name -> plumbline.v1.CalibrationRecord.ArmsEntry
-	1,  // 3: plumbline.v1.FitOptions.method:type_name -> plumbline.v1.ThresholdMethod
-	2,  // 4: plumbline.v1.FitOptions.combination:type_name -> plumbline.v1.Combination
-	26, // 5: plumbline.v1.FitOptions.then:type_name -> plumbline.v1.Action
-	26, // 6: plumbline.v1.FitOptions.otherwise:type_name -> plumbline.v1.Action
-	5,  // 7: plumbline.v1.FitRequest.options:type_name -> plumbline.v1.FitOptions
-	4,  // 8: plumbline.v1.FitRequest.record:type_name -> plumbline.v1.CalibrationRecord
-	27, // 9: plumbline.v1.Estimate.status:type_name -> plumbline.v1.Status
-	7,  // 10: plumbline.v1.SignalVerdict.separation:type_name -> plumbline.v1.Estimate
-	28, // 11: plumbline.v1.SignalVerdict.direction:type_name -> plumbline.v1.WeakWhen
-	7,  // 12: plumbline.v1.SignalVerdict.catch_rate:type_name -> plumbline.v1.Estimate
-	7,  // 13: plumbline.v1.SignalVerdict.escalation_rate:type_name -> plumbline.v1.Estimate
-	29, // 14: plumbline.v1.FitResponse.policy:type_name -> plumbline.v1.Policy
-	27, // 15: plumbline.v1.FitResponse.status:type_name -> plumbline.v1.Status
-	8,  // 16: plumbline.v1.FitResponse.signals:type_name -> plumbline.v1.SignalVerdict
-	21, // 17: plumbline.v1.FitResponse.metrics:type_name -> plumbline.v1.FitResponse.MetricsEntry
-	10, // 18: plumbline.v1.EvaluateRequest.options:type_name -> plumbline.v1.EvaluateOptions
-	4,  // 19: plumbline.v1.EvaluateRequest.record:type_name -> plumbline.v1.CalibrationRecord
-	22, // 20: plumbline.v1.GroupMetrics.metrics:type_name -> plumbline.v1.GroupMetrics.MetricsEntry
-	23, // 21: plumbline.v1.EvaluateResponse.metrics:type_name -> plumbline.v1.EvaluateResponse.MetricsEntry
-	12, // 22: plumbline.v1.EvaluateResponse.groups:type_name -> plumbline.v1.GroupMetrics
-	14, // 23: plumbline.v1.ReplayRequest.options:type_name -> plumbline.v1.ReplayOptions
-	4,  // 24: plumbline.v1.ReplayRequest.record:type_name -> plumbline.v1.CalibrationRecord
-	24, // 25: plumbline.v1.RoutedPolicy.metrics:type_name -> plumbline.v1.RoutedPolicy.MetricsEntry
-	16, // 26: plumbline.v1.ReplayResponse.policies:type_name -> plumbline.v1.RoutedPolicy
-	17, // 27: plumbline.v1.ReplayResponse.frontier:type_name -> plumbline.v1.FrontierPoint
-	25, // 28: plumbline.v1.ReplayResponse.benefit:type_name -> plumbline.v1.ReplayResponse.BenefitEntry
-	3,  // 29: plumbline.v1.CalibrationRecord.ArmsEntry.value:type_name -> plumbline.v1.ArmOutcome
-	7,  // 30: plumbline.v1.FitResponse.MetricsEntry.value:type_name -> plumbline.v1.Estimate
-	7,  // 31: plumbline.v1.GroupMetrics.MetricsEntry.value:type_name -> plumbline.v1.Estimate
-	7,  // 32: plumbline.v1.EvaluateResponse.MetricsEntry.value:type_name -> plumbline.v1.Estimate
-	7,  // 33: plumbline.v1.RoutedPolicy.MetricsEntry.value:type_name -> plumbline.v1.Estimate
-	7,  // 34: plumbline.v1.ReplayResponse.BenefitEntry.value:type_name -> plumbline.v1.Estimate
-	6,  // 35: plumbline.v1.CalibrationService.Fit:input_type -> plumbline.v1.FitRequest
-	11, // 36: plumbline.v1.CalibrationService.Evaluate:input_type -> plumbline.v1.EvaluateRequest
-	15, // 37: plumbline.v1.CalibrationService.Replay:input_type -> plumbline.v1.ReplayRequest
-	9,  // 38: plumbline.v1.CalibrationService.Fit:output_type -> plumbline.v1.FitResponse
-	13, // 39: plumbline.v1.CalibrationService.Evaluate:output_type -> plumbline.v1.EvaluateResponse
-	18, // 40: plumbline.v1.CalibrationService.Replay:output_type -> plumbline.v1.ReplayResponse
-	38, // [38:41] is the sub-list for method output_type
-	35, // [35:38] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	28, // 1: plumbline.v1.CalibrationRecord.signals:type_name -> plumbline.v1.CalibrationRecord.SignalsEntry
+	29, // 2: plumbline.v1.CalibrationRecord.arms:type_name -> plumbline.v1.CalibrationRecord.ArmsEntry
+	6,  // 3: plumbline.v1.CalibrationRecord.ranking:type_name -> plumbline.v1.RankingOutcome
+	5,  // 4: plumbline.v1.CalibrationRecord.probe:type_name -> plumbline.v1.ProbeCost
+	1,  // 5: plumbline.v1.FitOptions.method:type_name -> plumbline.v1.ThresholdMethod
+	2,  // 6: plumbline.v1.FitOptions.combination:type_name -> plumbline.v1.Combination
+	39, // 7: plumbline.v1.FitOptions.then:type_name -> plumbline.v1.Action
+	39, // 8: plumbline.v1.FitOptions.otherwise:type_name -> plumbline.v1.Action
+	3,  // 9: plumbline.v1.FitOptions.cost_unit:type_name -> plumbline.v1.CostUnit
+	8,  // 10: plumbline.v1.FitRequest.options:type_name -> plumbline.v1.FitOptions
+	7,  // 11: plumbline.v1.FitRequest.record:type_name -> plumbline.v1.CalibrationRecord
+	40, // 12: plumbline.v1.Estimate.status:type_name -> plumbline.v1.Status
+	10, // 13: plumbline.v1.SignalVerdict.separation:type_name -> plumbline.v1.Estimate
+	41, // 14: plumbline.v1.SignalVerdict.direction:type_name -> plumbline.v1.WeakWhen
+	10, // 15: plumbline.v1.SignalVerdict.catch_rate:type_name -> plumbline.v1.Estimate
+	10, // 16: plumbline.v1.SignalVerdict.escalation_rate:type_name -> plumbline.v1.Estimate
+	42, // 17: plumbline.v1.FitResponse.policy:type_name -> plumbline.v1.Policy
+	40, // 18: plumbline.v1.FitResponse.status:type_name -> plumbline.v1.Status
+	11, // 19: plumbline.v1.FitResponse.signals:type_name -> plumbline.v1.SignalVerdict
+	30, // 20: plumbline.v1.FitResponse.metrics:type_name -> plumbline.v1.FitResponse.MetricsEntry
+	31, // 21: plumbline.v1.FitResponse.calibration_metrics:type_name -> plumbline.v1.FitResponse.CalibrationMetricsEntry
+	15, // 22: plumbline.v1.FitResponse.groups:type_name -> plumbline.v1.GroupMetrics
+	0,  // 23: plumbline.v1.EvaluateOptions.split:type_name -> plumbline.v1.Split
+	13, // 24: plumbline.v1.EvaluateRequest.options:type_name -> plumbline.v1.EvaluateOptions
+	7,  // 25: plumbline.v1.EvaluateRequest.record:type_name -> plumbline.v1.CalibrationRecord
+	32, // 26: plumbline.v1.GroupMetrics.metrics:type_name -> plumbline.v1.GroupMetrics.MetricsEntry
+	16, // 27: plumbline.v1.Reliability.bins:type_name -> plumbline.v1.ReliabilityBin
+	33, // 28: plumbline.v1.Reliability.metrics:type_name -> plumbline.v1.Reliability.MetricsEntry
+	18, // 29: plumbline.v1.Curve.points:type_name -> plumbline.v1.CurvePoint
+	10, // 30: plumbline.v1.PairedComparison.difference:type_name -> plumbline.v1.Estimate
+	34, // 31: plumbline.v1.EvaluateResponse.metrics:type_name -> plumbline.v1.EvaluateResponse.MetricsEntry
+	15, // 32: plumbline.v1.EvaluateResponse.groups:type_name -> plumbline.v1.GroupMetrics
+	17, // 33: plumbline.v1.EvaluateResponse.reliability:type_name -> plumbline.v1.Reliability
+	19, // 34: plumbline.v1.EvaluateResponse.curves:type_name -> plumbline.v1.Curve
+	20, // 35: plumbline.v1.EvaluateResponse.comparisons:type_name -> plumbline.v1.PairedComparison
+	35, // 36: plumbline.v1.EvaluateResponse.against_metrics:type_name -> plumbline.v1.EvaluateResponse.AgainstMetricsEntry
+	22, // 37: plumbline.v1.ReplayRequest.options:type_name -> plumbline.v1.ReplayOptions
+	7,  // 38: plumbline.v1.ReplayRequest.record:type_name -> plumbline.v1.CalibrationRecord
+	36, // 39: plumbline.v1.RoutedPolicy.metrics:type_name -> plumbline.v1.RoutedPolicy.MetricsEntry
+	24, // 40: plumbline.v1.GroupRouting.policies:type_name -> plumbline.v1.RoutedPolicy
+	24, // 41: plumbline.v1.ReplayResponse.policies:type_name -> plumbline.v1.RoutedPolicy
+	25, // 42: plumbline.v1.ReplayResponse.frontier:type_name -> plumbline.v1.FrontierPoint
+	37, // 43: plumbline.v1.ReplayResponse.benefit:type_name -> plumbline.v1.ReplayResponse.BenefitEntry
+	24, // 44: plumbline.v1.ReplayResponse.success_only:type_name -> plumbline.v1.RoutedPolicy
+	26, // 45: plumbline.v1.ReplayResponse.groups:type_name -> plumbline.v1.GroupRouting
+	20, // 46: plumbline.v1.ReplayResponse.comparisons:type_name -> plumbline.v1.PairedComparison
+	38, // 47: plumbline.v1.ReplayResponse.failures:type_name -> plumbline.v1.ReplayResponse.FailuresEntry
+	4,  // 48: plumbline.v1.CalibrationRecord.ArmsEntry.value:type_name -> plumbline.v1.ArmOutcome
+	10, // 49: plumbline.v1.FitResponse.MetricsEntry.value:type_name -> plumbline.v1.Estimate
+	10, // 50: plumbline.v1.FitResponse.CalibrationMetricsEntry.value:type_name -> plumbline.v1.Estimate
+	10, // 51: plumbline.v1.GroupMetrics.MetricsEntry.value:type_name -> plumbline.v1.Estimate
+	10, // 52: plumbline.v1.Reliability.MetricsEntry.value:type_name -> plumbline.v1.Estimate
+	10, // 53: plumbline.v1.EvaluateResponse.MetricsEntry.value:type_name -> plumbline.v1.Estimate
+	10, // 54: plumbline.v1.EvaluateResponse.AgainstMetricsEntry.value:type_name -> plumbline.v1.Estimate
+	10, // 55: plumbline.v1.RoutedPolicy.MetricsEntry.value:type_name -> plumbline.v1.Estimate
+	10, // 56: plumbline.v1.ReplayResponse.BenefitEntry.value:type_name -> plumbline.v1.Estimate
+	9,  // 57: plumbline.v1.CalibrationService.Fit:input_type -> plumbline.v1.FitRequest
+	14, // 58: plumbline.v1.CalibrationService.Evaluate:input_type -> plumbline.v1.EvaluateRequest
+	23, // 59: plumbline.v1.CalibrationService.Replay:input_type -> plumbline.v1.ReplayRequest
+	12, // 60: plumbline.v1.CalibrationService.Fit:output_type -> plumbline.v1.FitResponse
+	21, // 61: plumbline.v1.CalibrationService.Evaluate:output_type -> plumbline.v1.EvaluateResponse
+	27, // 62: plumbline.v1.CalibrationService.Replay:output_type -> plumbline.v1.ReplayResponse
+	60, // [60:63] is the sub-list for method output_type
+	57, // [57:60] is the sub-list for method input_type
+	57, // [57:57] is the sub-list for extension type_name
+	57, // [57:57] is the sub-list for extension extendee
+	0,  // [0:57] is the sub-list for field type_name
 }
 
 func init() { file_plumbline_v1_calibration_proto_init() }
@@ -2019,21 +3035,22 @@ func file_plumbline_v1_calibration_proto_init() {
 	file_plumbline_v1_common_proto_init()
 	file_plumbline_v1_gate_proto_init()
 	file_plumbline_v1_calibration_proto_msgTypes[0].OneofWrappers = []any{}
-	file_plumbline_v1_calibration_proto_msgTypes[1].OneofWrappers = []any{}
-	file_plumbline_v1_calibration_proto_msgTypes[2].OneofWrappers = []any{}
-	file_plumbline_v1_calibration_proto_msgTypes[3].OneofWrappers = []any{
+	file_plumbline_v1_calibration_proto_msgTypes[3].OneofWrappers = []any{}
+	file_plumbline_v1_calibration_proto_msgTypes[4].OneofWrappers = []any{}
+	file_plumbline_v1_calibration_proto_msgTypes[5].OneofWrappers = []any{
 		(*FitRequest_Options)(nil),
 		(*FitRequest_Record)(nil),
 	}
-	file_plumbline_v1_calibration_proto_msgTypes[4].OneofWrappers = []any{}
-	file_plumbline_v1_calibration_proto_msgTypes[5].OneofWrappers = []any{}
+	file_plumbline_v1_calibration_proto_msgTypes[6].OneofWrappers = []any{}
 	file_plumbline_v1_calibration_proto_msgTypes[7].OneofWrappers = []any{}
-	file_plumbline_v1_calibration_proto_msgTypes[8].OneofWrappers = []any{
+	file_plumbline_v1_calibration_proto_msgTypes[9].OneofWrappers = []any{}
+	file_plumbline_v1_calibration_proto_msgTypes[10].OneofWrappers = []any{
 		(*EvaluateRequest_Options)(nil),
 		(*EvaluateRequest_Record)(nil),
 	}
-	file_plumbline_v1_calibration_proto_msgTypes[11].OneofWrappers = []any{}
-	file_plumbline_v1_calibration_proto_msgTypes[12].OneofWrappers = []any{
+	file_plumbline_v1_calibration_proto_msgTypes[16].OneofWrappers = []any{}
+	file_plumbline_v1_calibration_proto_msgTypes[18].OneofWrappers = []any{}
+	file_plumbline_v1_calibration_proto_msgTypes[19].OneofWrappers = []any{
 		(*ReplayRequest_Options)(nil),
 		(*ReplayRequest_Record)(nil),
 	}
@@ -2042,8 +3059,8 @@ func file_plumbline_v1_calibration_proto_init() {
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_plumbline_v1_calibration_proto_rawDesc), len(file_plumbline_v1_calibration_proto_rawDesc)),
-			NumEnums:      3,
-			NumMessages:   23,
+			NumEnums:      4,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
