@@ -79,7 +79,7 @@ func names(claim string) []string {
 	words := strings.Fields(claim)
 	upper := 0
 	for _, w := range words {
-		if isName(w) {
+		if r, _ := utf8.DecodeRuneInString(strings.TrimLeftFunc(w, notWord)); unicode.IsUpper(r) {
 			upper++
 		}
 	}

@@ -235,3 +235,18 @@ func renderScore(s *plumblinev1.Score) string {
 func renderBest(b *plumblinev1.BestChunk) string {
 	return fmt.Sprintf("%s[%d:%d] %q", b.GetEvidenceId(), b.GetStart(), b.GetEnd(), b.GetQuote())
 }
+
+// failingAfter fails every call after the first few.
+type failingAfter struct {
+	entail.Verifier
+	calls *int
+	after int
+}
+
+func (f failingAfter) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
+	*f.calls++
+	if *f.calls > f.after {
+		return entail.Batch{}, fmt.Errorf("connection reset")
+	}
+	return f.Verifier.Verify(ctx, pairs)
+}

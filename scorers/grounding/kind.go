@@ -130,8 +130,7 @@ func isShortAnswer(text string) bool {
 	}
 	for i, w := range words {
 		w = strings.TrimFunc(w, func(r rune) bool { return !isWord(r) })
-		lower := strings.ToLower(w)
-		if finite[lower] && (lower != "i" || w == "I") {
+		if finite[strings.ToLower(w)] {
 			return false
 		}
 		first, _ := utf8.DecodeRuneInString(w)

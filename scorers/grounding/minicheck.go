@@ -80,7 +80,7 @@ func miniCheckPieces(s *splitter, text string) []entail.Span {
 			end = start + i
 		}
 		at := start
-		for _, stop := range s.ends(text[start:end]) {
+		for _, stop := range s.ends(text[start:end], nil) {
 			if piece := trim(text, entail.Span{Start: at, End: start + stop}); piece.Start < piece.End {
 				pieces = append(pieces, piece)
 			}

@@ -80,7 +80,7 @@ func (s *splitter) block(text string, b block) ([]sentence, int) {
 	}
 	ends := []int{len(p.text)}
 	if b.kind == blockText {
-		ends = s.ends(p.text)
+		ends = s.ends(p.text, lineEnds(text, p))
 	}
 	out := make([]sentence, 0, len(ends))
 	start := b.span.Start

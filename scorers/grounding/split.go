@@ -113,14 +113,15 @@ func hasWord(text string) bool { return strings.IndexFunc(text, isWord) >= 0 }
 // ends returns where the sentences of one block of plain text end: ascending
 // byte offsets, the last of them len(text). A border is decided by the last
 // letter before it and by the words after it, never by text further away, so
-// that an answer splits in the same places while it is being written.
-func (s *splitter) ends(text string) []int {
+// that an answer splits in the same places while it is being written. lines are
+// the line breaks that end a sentence whatever stands before them.
+func (s *splitter) ends(text string, lines []int) []int {
 	latin, other := scripts(text)
 	var cuts []int
 	if other {
 		cuts = uaxEnds(text)
 	}
-	borders := lineEnds(text)
+	borders := slices.Clone(lines)
 	if latin || !other {
 		start := 0
 		for _, end := range append(cuts, len(text)) {
@@ -212,24 +213,25 @@ func endsWithInitial(sentence string) bool {
 // purpose; longer lines may have been wrapped.
 const shortLine = 50
 
-// lineEnds returns the line breaks that end a sentence although no full stop
-// does: after a short line, unless the line plainly goes on.
-func lineEnds(text string) []int {
+// lineEnds returns the line breaks of a block's plain text that end a sentence
+// although no full stop does: after a short line of the source, unless the
+// line plainly goes on.
+func lineEnds(source string, p plain) []int {
 	var ends []int
-	start := 0
-	for i := strings.IndexByte(text, '\n'); i >= 0; {
-		line := text[start:i]
-		if len(line) < shortLine && hasWord(line) && !startsLower(text[i:min(i+64, len(text))]) && !goesOn(line) {
+	for start := 0; ; {
+		i := strings.IndexByte(p.text[start:], '\n')
+		if i < 0 {
+			return ends
+		}
+		i += start
+		at := p.source(i)
+		length := at - strings.LastIndexByte(source[:at], '\n') - 1
+		line := p.text[start:i]
+		if length < shortLine && hasWord(line) && !startsLower(p.text[i:min(i+64, len(p.text))]) && !goesOn(line) {
 			ends = append(ends, i)
 		}
 		start = i + 1
-		next := strings.IndexByte(text[start:], '\n')
-		if next < 0 {
-			break
-		}
-		i = start + next
 	}
-	return ends
 }
 
 // goesOn says whether a line ends with a word or mark after which no sentence

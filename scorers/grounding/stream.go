@@ -22,7 +22,7 @@ const (
 	// eagerBytes is how much text without a settled border is read again with
 	// every delta; beyond, only after it grew by a sixteenth, so that reading
 	// stays linear.
-	eagerBytes = 4 << 10
+	eagerBytes = 1 << 10
 )
 
 // Stream scores an answer while it is being generated. It reads messages from
@@ -161,8 +161,8 @@ func mayEnd(piece string) bool {
 func (st *stream) read() {
 	text := st.text.String()
 	got := st.session.split.scan(text, st.rest, st.continued)
-	if st.sentences == 0 && len(got.sentences) == 1 {
-		return // a sentence that stays alone may be a short answer
+	if st.sentences == 0 && got.settled == 1 && st.mayStayAlone(text, got.sentences[0]) {
+		return
 	}
 	st.rest, st.continued = got.rest, got.continued
 	for _, s := range got.sentences[:got.settled] {
@@ -171,6 +171,13 @@ func (st *stream) read() {
 	if pending := len(text) - st.rest; pending > eagerBytes {
 		st.nextRead = len(text) + pending/16
 	}
+}
+
+// mayStayAlone says whether a first sentence has to wait for a second one,
+// because alone it would be read in another way: as a short answer.
+func (st *stream) mayStayAlone(text string, s sentence) bool {
+	alone, first := st.session.form.sentenceClaim(text, s, true), st.session.form.sentenceClaim(text, s, false)
+	return alone.hypothesis != first.hypothesis || alone.kind != first.kind
 }
 
 func (st *stream) sentence(text string, s sentence, alone bool) {

@@ -1,0 +1,87 @@
+package grounding
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+func TestMismatches(t *testing.T) {
+	for _, c := range []struct{ claim, evidence, want string }{
+		// numbers
+		{"It holds 888.", "It holds **999**.", "NUMBER 888"},
+		{"It holds 999.", "It holds **999**.", ""},
+		{"It has 1,234 seats.", "It has 1234 seats.", ""},
+		{"It has 1.234 seats.", "It has 1,234 seats.", ""},
+		{"It has 1’234’567 seats.", "It has 1,234,567 seats.", ""},
+		{"It rose 3,5 points.", "It rose 3.5 points.", ""},
+		{"It rose 3.50 points.", "It rose 3.5 points.", ""},
+		{"It cost 1.2 million.", "It cost 1,200,000.", ""},
+		{"It cost 1.2 million.", "It cost 1.2 billion.", "NUMBER 1.2 million"},
+		{"It cost 5k.", "It cost 5,000.", ""},
+		{"Three people came.", "3 people came.", ""},
+		{"There were 21 of them.", "There were twenty-one of them.", ""},
+		{"There were 205.", "There were two hundred and five.", ""},
+		{"There were 3 million.", "There were three million.", ""},
+		{"There were four.", "There were five.", "NUMBER four"},
+		{"It is one of them.", "They are many.", ""},
+		{"It was -5 outside.", "It was 5 outside.", "NUMBER -5"},
+		{"From 10-20 people.", "From 10 to 20 people.", ""},
+		{"He took vitamin B12.", "He took a vitamin.", "NAME B12"},
+		{"Version 3.5.1 is out.", "Version 3.5.1 came out.", ""},
+		{"Version 3.5.2 is out.", "Version 3.5.1 came out.", "NUMBER 3.5.2"},
+		{"It was the 5th time.", "It was time 5.", ""},
+		{"In the 1990s it grew.", "It grew in 1990.", ""},
+		{"In 1947 it opened.", "In 1932 it opened.", "NUMBER 1947"},
+		// units
+		{"It rose 50%.", "It rose 50 percent.", ""},
+		{"It rose 50 per cent.", "It rose 50%.", ""},
+		{"It weighs 5 kg.", "It weighs 5 kilograms.", ""},
+		{"It weighs 5 kg.", "It weighs 5 mg.", "UNIT 5 kg"},
+		{"It weighs 5 kg.", "It weighs 5.", ""},
+		{"It costs $999.", "It costs 999 dollars.", ""},
+		{"It costs €999.", "It costs 999 dollars.", "UNIT 999"},
+		{"It costs **$999** million.", "It costs 999 million dollars.", ""},
+		{"A 5-mile run.", "A run of 5 miles.", ""},
+		// dates
+		{"On 5 January 2020 it began.", "It began on January 5, 2020.", ""},
+		{"On 5 January 2020 it began.", "It began on 2020-01-05.", ""},
+		{"On January 5th it began.", "It began on Jan. 5, 2020.", ""},
+		{"On 6 January 2020 it began.", "It began on January 5, 2020.", "DATE 6 January 2020"},
+		{"In January 2020 it began.", "It began on January 5, 2020.", ""},
+		{"In 2020 it began.", "It began on January 5, 2020.", ""},
+		{"On 5/1/2020 it began.", "It began on 5 January 2020.", ""},
+		{"On 5 January 2020 it began.", "It began in January.", "DATE 5 January 2020"},
+		{"May 5 people come?", "5 people may come.", "DATE May 5"},
+		// names
+		{"The lab was led by Ann Lee.", "Ann Lee led it.", ""},
+		{"The lab was led by Ann Lee.", "Bob Lee led it.", "NAME Ann Lee"},
+		{"Marie Curie got it.", "It went to M. Curie.", "NAME Marie Curie"},
+		{"He met Renée Zoë.", "He met Renee Zoe.", ""},
+		{"He liked Ann's house.", "The house of Ann.", ""},
+		{"Dogs are animals.", "Cats are animals.", ""},
+		{"He works at the University of Oslo.", "He works in Oslo, at its university.", ""},
+		{"In March he met the Prime Minister of Norway.", "He met the prime minister of Norway in March.", ""},
+		{"THE LAB WAS LED BY ANN.", "Nothing.", ""},
+		{"I think I know.", "Nothing.", ""},
+	} {
+		var got []string
+		for _, m := range mismatches(c.claim, c.evidence) {
+			kind := strings.TrimSuffix(strings.TrimPrefix(m.flag.String(), "FLAG_"), "_MISMATCH")
+			got = append(got, kind+" "+m.text)
+		}
+		if s := strings.Join(got, "; "); s != c.want {
+			t.Errorf("%q against %q: %q, want %q", c.claim, c.evidence, s, c.want)
+		}
+	}
+}
+
+func TestMismatchesAreBounded(t *testing.T) {
+	var claim strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&claim, "%d ", 1000+i)
+	}
+	if n := len(mismatches(claim.String(), "Nothing.")); n != maxMismatches {
+		t.Errorf("%d mismatches", n)
+	}
+}
