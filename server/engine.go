@@ -9,6 +9,7 @@ import (
 	"plumbline/scorers/entail"
 	"plumbline/scorers/score"
 	"plumbline/server/config"
+	"plumbline/server/fault"
 	"plumbline/verifiers/cache"
 	"plumbline/verifiers/embedded"
 	"plumbline/verifiers/singleflight"
@@ -28,8 +29,7 @@ type Engine interface {
 }
 
 // OpenEngine builds the verifier that the settings name: the embedded model
-// behind its cache, with equal pairs in flight sharing one run. Failures of
-// the model are written to log, because replies do not carry their cause.
+// behind its cache, with equal pairs in flight sharing one run.
 func OpenEngine(cfg config.Config, log *slog.Logger) (Engine, error) {
 	model, err := embedded.Open(embedded.Config{
 		ModelDir: cfg.Model.Dir,
@@ -42,9 +42,12 @@ func OpenEngine(cfg config.Config, log *slog.Logger) (Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	cached, err := cache.New(logged{model, log}, cfg.Verifier.CacheBytes)
+	cached, err := cache.New(model, cfg.Verifier.CacheBytes)
 	if err != nil {
 		return nil, errors.Join(err, model.Close())
+	}
+	if description, err := model.Describe(context.Background()); err == nil {
+		log.Debug("the model is loaded", "name", description.Name, "digest", description.Digest)
 	}
 	return stack{Verifier: singleflight.New(cached, sharedChunk), model: model}, nil
 }
@@ -59,14 +62,19 @@ type stack struct {
 func (s stack) Probe(ctx context.Context) error { return s.model.Probe(ctx) }
 func (s stack) Close() error                    { return s.model.Close() }
 
-// logged writes the failures of a verifier to the log.
-type logged struct {
+// watched is a verifier whose failures are written to the log, because replies
+// do not carry their cause, and whose panics are failures: scorers call it from
+// goroutines of their own, where a panic would end the process.
+type watched struct {
 	entail.Verifier
 	log *slog.Logger
 }
 
-func (v logged) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
-	batch, err := v.Verifier.Verify(ctx, pairs)
+func (v watched) Verify(ctx context.Context, pairs []entail.Pair) (batch entail.Batch, err error) {
+	err = fault.Guard(func() (err error) {
+		batch, err = v.Verifier.Verify(ctx, pairs)
+		return err
+	})
 	if failure := firstFailure(batch, err); failure != nil && ctx.Err() == nil {
 		v.log.ErrorContext(ctx, "the verifier failed", "error", failure)
 	}

@@ -305,6 +305,16 @@ func TestVerifierOnlyServesTheVerifier(t *testing.T) {
 	if _, err := plumblinev1.NewRetrievalServiceClient(conn).ScoreRetrieval(t.Context(), retrievalRequest()); status.Code(err) != codes.Unimplemented {
 		t.Errorf("got %v", err)
 	}
+	info, err := plumblinev1.NewInfoServiceClient(conn).GetInfo(t.Context(), &plumblinev1.GetInfoRequest{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rpc := range info.GetRpcs() {
+		served := strings.Contains(rpc.GetProcedure(), "VerifierService") || strings.Contains(rpc.GetProcedure(), "InfoService")
+		if rpc.GetImplemented() != served || served == (rpc.GetReason() != "") {
+			t.Errorf("GetInfo says %v", rpc)
+		}
+	}
 	if r.HTTPAddr() != nil {
 		t.Errorf("HTTP listens on %v", r.HTTPAddr())
 	}

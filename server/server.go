@@ -96,7 +96,12 @@ func (s *Server) open(ctx context.Context, opts Options) (err error) {
 	m := metrics.New(opts.Build.Version, opts.Build.Commit)
 	s.policy = policy.New(s.limits(), m, s.log)
 	s.ready = newReadiness(served(opts.VerifierOnly), m, s.log)
-	implementation, err := newService(s.cfg, opts, s.log, m.Verifier(s.engine), s.ready.verifier)
+	implementation, err := newService(s.cfg, opts, service.Deps{
+		Verifier:      m.Verifier(s.engine),
+		VerifierReady: s.ready.verifier,
+		Services:      s.ready.services,
+		Log:           s.log,
+	})
 	if err != nil {
 		return err
 	}

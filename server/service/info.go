@@ -23,7 +23,7 @@ func (s *Service) GetInfo(ctx context.Context, _ *plumblinev1.GetInfoRequest) (*
 		Verifiers: s.verifiers(ctx),
 		Scores:    scoreInfos(),
 		Limits:    s.deps.Limits,
-		Rpcs:      rpcs(),
+		Rpcs:      s.rpcs(),
 	}, nil
 }
 
@@ -64,11 +64,17 @@ func Procedure(method protoreflect.MethodDescriptor) string {
 	return "/" + string(method.Parent().FullName()) + "/" + string(method.Name())
 }
 
-func rpcs() []*plumblinev1.RpcInfo {
+// rpcs says of every rpc whether this server answers it.
+func (s *Service) rpcs() []*plumblinev1.RpcInfo {
 	var infos []*plumblinev1.RpcInfo
 	for _, service := range Services() {
+		served := s.deps.Services == nil || slices.Contains(s.deps.Services, string(service.FullName()))
+		var reason string
+		if !served {
+			reason = "this server does not serve " + string(service.Name())
+		}
 		for i := range service.Methods().Len() {
-			infos = append(infos, &plumblinev1.RpcInfo{Procedure: Procedure(service.Methods().Get(i)), Implemented: true})
+			infos = append(infos, &plumblinev1.RpcInfo{Procedure: Procedure(service.Methods().Get(i)), Implemented: served, Reason: reason})
 		}
 	}
 	return infos
