@@ -511,6 +511,7 @@ func TestTelemetryAsSubject(t *testing.T) {
 	}{
 		{"calvert", plumblinev1.Action_ACTION_COMMIT, "", "earlier answer"},
 		{"sugar", plumblinev1.Action_ACTION_SINGLE_STEP, "", "UNCALIBRATED"},
+		{"seakr.plumbline", plumblinev1.Action_ACTION_NO_RETRIEVAL, "", "earlier answer"},
 		{"verify_and_edit", plumblinev1.Action_ACTION_RETRIEVE, "", ""},
 		{"self_rag", plumblinev1.Action_ACTION_NO_RETRIEVAL, "", ""},
 		{"query_shape", plumblinev1.Action_ACTION_DECOMPOSE, "", ""},
@@ -525,6 +526,9 @@ func TestTelemetryAsSubject(t *testing.T) {
 			d := decide(t, set, &plumblinev1.DecideRequest{Policy: c.policy, Subject: &plumblinev1.DecideRequest_Telemetry{Telemetry: telemetry}})
 			if d.GetAction() != c.want || (c.by != "" && d.GetDecidedBy() != c.by) {
 				t.Errorf("got %v", d)
+			}
+			if c.policy == "sugar" && strings.Contains(strings.Join(d.GetWarnings(), "; "), "earlier answer") {
+				t.Errorf("it does not read what is stale: %v", d.GetWarnings())
 			}
 			if !strings.Contains(strings.Join(d.GetWarnings(), "; "), c.warning) {
 				t.Errorf("no warning says %q: %v", c.warning, d.GetWarnings())

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -15,7 +16,7 @@ import (
 // that names the field: a subject that is not there, or a threshold that the
 // policy does not have. A shadow policy that cannot decide fails alone.
 func (s *Set) Decide(req *plumblinev1.DecideRequest) (*plumblinev1.DecideResponse, error) {
-	in, warnings, err := subject(req)
+	in, err := subject(req)
 	if err != nil {
 		return nil, err
 	}
@@ -25,26 +26,32 @@ func (s *Set) Decide(req *plumblinev1.DecideRequest) (*plumblinev1.DecideRespons
 	}
 	response := d.message()
 	response.Id, response.Policy = req.GetId(), req.GetPolicy()
-	response.Warnings = append(response.Warnings, warnings...)
+	if req.GetTelemetry().GetStale() && s.gates[d.DecidedBy].readsConfidence() {
+		response.Warnings = append(response.Warnings, "the confidence was computed for an earlier answer")
+	}
 	for _, name := range req.GetShadowPolicies() {
 		response.Shadow = append(response.Shadow, s.shadow(name, in, d.Action))
 	}
 	return response, nil
 }
 
-func subject(req *plumblinev1.DecideRequest) (Inputs, []string, error) {
+func subject(req *plumblinev1.DecideRequest) (Inputs, error) {
 	switch subject := req.GetSubject().(type) {
 	case *plumblinev1.DecideRequest_Telemetry:
-		var warnings []string
-		if subject.Telemetry.GetStale() {
-			warnings = append(warnings, "nvc, sc and final_conf were computed for an earlier answer")
-		}
-		return telemetryInputs{subject.Telemetry}, warnings, nil
+		return telemetryInputs{subject.Telemetry}, nil
 	case *plumblinev1.DecideRequest_Inputs:
-		return structInputs{subject.Inputs}, nil, nil
+		return structInputs{subject.Inputs}, nil
 	default:
-		return nil, nil, &Error{Policy: req.GetPolicy(), Field: "subject", Message: "give telemetry or inputs"}
+		return nil, &Error{Policy: req.GetPolicy(), Field: "subject", Message: "give telemetry or inputs"}
 	}
+}
+
+// readsConfidence says whether the policy reads a score that a subgoal keeps
+// between turns.
+func (g *Gate) readsConfidence() bool {
+	return slices.ContainsFunc(g.inputs, func(in input) bool {
+		return slices.Contains([]string{"nvc", "sc", "final_conf"}, in.name)
+	})
 }
 
 func (s *Set) shadow(name string, in Inputs, action plumblinev1.Action) *plumblinev1.ShadowDecision {
