@@ -197,5 +197,5 @@ func (s *bertScan) flush() {
 		return
 	}
 	s.emit(s.word)
-	s.word.text, s.word.spans = s.word.text[:0], s.word.spans[:0]
+	s.word.clear()
 }

@@ -3,6 +3,7 @@ package tokenizer
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"plumbline/scorers/entail"
@@ -108,18 +109,15 @@ func parseMerge(raw json.RawMessage) (left, right string, err error) {
 }
 
 // symbol is a token in the making: the bytes start..end of the word. Merged
-// ones form a chain by prev and next, which end with -1.
-type symbol struct {
-	id         int32
-	start, end int
-	prev, next int
-}
+// ones form a chain by prev and next, which end with -1. Positions have 32 bits
+// because a long word without a blank has as many symbols as bytes.
+type symbol struct{ id, start, end, prev, next int32 }
 
 // candidate is a pair that could be merged: the symbol at position and the
 // next one. It is stale if the pair there no longer merges to id.
 type candidate struct {
 	merge
-	position int
+	position int32
 }
 
 func (c candidate) before(other candidate) bool {
@@ -130,9 +128,9 @@ func (m *bpe) appendTo(e *Encoding) func(word) {
 	merging := bpeWord{bpe: m}
 	return func(w word) {
 		merging.run(w.text)
-		for at := 0; at >= 0; at = merging.symbols[at].next {
+		for at := int32(0); at >= 0; at = merging.symbols[at].next {
 			s := merging.symbols[at]
-			span := m.trimmed(w.text[s.start:s.end], w.span(s.start, s.end), len(e.IDs) == 0)
+			span := m.trimmed(w.text[s.start:s.end], w.span(int(s.start), int(s.end)), len(e.IDs) == 0)
 			e.add(int64(s.id), span)
 		}
 	}
@@ -167,12 +165,13 @@ type bpeWord struct {
 
 // run leaves the tokens of the word in the chain that begins with symbol 0.
 func (b *bpeWord) run(text []byte) {
-	b.symbols, b.queue = b.symbols[:0], b.queue[:0]
+	b.symbols, b.queue = slices.Grow(b.symbols[:0], len(text)), slices.Grow(b.queue[:0], len(text))
 	for i, c := range text {
+		i := int32(i)
 		b.symbols = append(b.symbols, symbol{id: b.bytes[c], start: i, end: i + 1, prev: i - 1, next: i + 1})
 	}
 	b.symbols[len(text)-1].next = -1
-	for i := range len(text) - 1 {
+	for i := range int32(len(text) - 1) {
 		b.offer(i)
 	}
 	for len(b.queue) > 0 {
@@ -198,7 +197,7 @@ func (b *bpeWord) run(text []byte) {
 }
 
 // offer queues the pair that begins at a position if it can be merged.
-func (b *bpeWord) offer(position int) {
+func (b *bpeWord) offer(position int32) {
 	left := b.symbols[position]
 	m, ok := b.merges[symbolPair{left.id, b.symbols[left.next].id}]
 	if !ok {

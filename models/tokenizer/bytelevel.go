@@ -64,7 +64,7 @@ func (b *byteLevelSegmenter) segment(text string, emit func(word)) {
 			at += size
 		}
 		emit(w)
-		w.text, w.spans = w.text[:0], w.spans[:0]
+		w.clear()
 	}
 }
 

@@ -79,7 +79,7 @@ func (c *charsmap) replacement(leaf uint32) ([]byte, bool) {
 }
 
 func (c *charsmap) normalize(in word) word {
-	a := aligner{in: in}
+	a := aligner{in: in, out: newWord(len(in.text))}
 	for at := 0; at < len(in.text); {
 		end := c.clusterEnd(in.text, at)
 		if end-at <= maxCluster {

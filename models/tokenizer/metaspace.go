@@ -78,37 +78,34 @@ func (s *metaspaceSegmenter) setMetaspace(config preTokenizer) error {
 }
 
 func (s *metaspaceSegmenter) segment(text string, emit func(word)) {
-	var w word
+	in := newWord(len(text))
 	for at := 0; at < len(text); {
 		r, size := utf8.DecodeRuneInString(text[at:])
-		w.add(r, entail.Span{Start: at, End: at + size})
+		in.add(r, entail.Span{Start: at, End: at + size})
 		at += size
 	}
 	for _, n := range s.normalizers {
-		w = n.normalize(w)
+		in = n.normalize(in)
 	}
-	if !s.splitWhitespace {
-		s.metaspace(w, emit)
-		return
-	}
+	var w word // keeps its memory from word to word
 	start := 0
-	for at := 0; at < len(w.text); {
-		r, size := utf8.DecodeRune(w.text[at:])
+	for at := 0; s.splitWhitespace && at < len(in.text); {
+		r, size := utf8.DecodeRune(in.text[at:])
 		if s.sets[r]&space != 0 {
-			s.metaspace(w.slice(start, at), emit)
+			s.metaspace(in.slice(start, at), &w, emit)
 			start = at + size
 		}
 		at += size
 	}
-	s.metaspace(w.slice(start, len(w.text)), emit)
+	s.metaspace(in.slice(start, len(in.text)), &w, emit)
 }
 
-// metaspace writes blanks as marks, puts one in front and emits the words.
-func (s *metaspaceSegmenter) metaspace(in word, emit func(word)) {
+// metaspace writes blanks as marks, puts one in front and emits the words,
+// which it builds in w.
+func (s *metaspaceSegmenter) metaspace(in word, w *word, emit func(word)) {
 	if len(in.text) == 0 {
 		return
 	}
-	var w word
 	if first, _ := utf8.DecodeRune(in.text); s.prepend && first != ' ' && first != s.mark {
 		w.add(s.mark, in.spans[0])
 	}
@@ -118,11 +115,12 @@ func (s *metaspaceSegmenter) metaspace(in word, emit func(word)) {
 			r = s.mark
 		}
 		if s.split && r == s.mark && len(w.text) > 0 {
-			emit(w)
-			w.text, w.spans = w.text[:0], w.spans[:0]
+			emit(*w)
+			w.clear()
 		}
 		w.add(r, in.spans[at])
 		at += size
 	}
-	emit(w)
+	emit(*w)
+	w.clear()
 }

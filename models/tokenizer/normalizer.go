@@ -90,7 +90,7 @@ func (s stripBlanks) normalize(w word) word {
 type joinBlanks struct{ content string }
 
 func (j joinBlanks) normalize(in word) word {
-	var out word
+	out := newWord(len(in.text))
 	for at := 0; at < len(in.text); {
 		end := at
 		for end < len(in.text) && in.text[end] == ' ' {

@@ -51,6 +51,11 @@ type word struct {
 	spans []entail.Span
 }
 
+// newWord returns an empty word with room for size bytes.
+func newWord(size int) word {
+	return word{text: make([]byte, 0, size), spans: make([]entail.Span, 0, size)}
+}
+
 // add appends a character that stands for a place in the original.
 func (w *word) add(r rune, at entail.Span) {
 	w.text = utf8.AppendRune(w.text, r)
@@ -58,6 +63,9 @@ func (w *word) add(r rune, at entail.Span) {
 		w.spans = append(w.spans, at)
 	}
 }
+
+// clear empties the word and keeps its memory.
+func (w *word) clear() { w.text, w.spans = w.text[:0], w.spans[:0] }
 
 // slice returns the bytes from..to of the word.
 func (w word) slice(from, to int) word {

@@ -24,8 +24,14 @@ type runeMapping struct {
 // hanRunes are the blocks that BertNormalizer sets apart as Chinese characters.
 // They leave out later extensions on purpose: the models were trained so.
 var hanRunes = []runeRange{
-	{0x3400, 0x4DBF}, {0x4E00, 0x9FFF}, {0xF900, 0xFAFF}, {0x20000, 0x2A6DF},
-	{0x2A700, 0x2B73F}, {0x2B740, 0x2B81F}, {0x2B920, 0x2CEAF}, {0x2F800, 0x2FA1F},
+	{0x3400, 0x4DBF},
+	{0x4E00, 0x9FFF},
+	{0xF900, 0xFAFF},
+	{0x20000, 0x2A6DF},
+	{0x2A700, 0x2B73F},
+	{0x2B740, 0x2B81F},
+	{0x2B920, 0x2CEAF},
+	{0x2F800, 0x2FA1F},
 }
 
 // Hangul syllables decompose by arithmetic (Unicode Standard, section 3.12).

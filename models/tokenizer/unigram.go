@@ -74,14 +74,13 @@ func (u *unigramEntry) UnmarshalJSON(data []byte) error {
 // bestPath is the best way to cut the word up to some byte: its score and its
 // last token, which begins at start. There is none yet where start is -1.
 type bestPath struct {
-	score float64
-	start int
-	id    int32
+	score     float64
+	start, id int32
 }
 
 func (p *bestPath) improve(score float64, start int, id int32) {
 	if p.start < 0 || score > p.score {
-		*p = bestPath{score, start, id}
+		*p = bestPath{score, int32(start), id}
 	}
 }
 
@@ -91,9 +90,9 @@ func (m *unigram) appendTo(e *Encoding) func(word) {
 		paths = m.search(w.text, paths[:0])
 		mark := len(e.IDs)
 		for end := len(w.text); end > 0; {
-			id, start := paths[end].id, paths[end].start
+			id, start := paths[end].id, int(paths[end].start)
 			for id == m.unknown && start > 0 && paths[start].id == m.unknown {
-				start = paths[start].start
+				start = int(paths[start].start)
 			}
 			e.add(int64(id), w.span(start, end))
 			end = start
@@ -105,6 +104,7 @@ func (m *unigram) appendTo(e *Encoding) func(word) {
 
 // search returns the best path to every byte of text, in the memory of paths.
 func (m *unigram) search(text []byte, paths []bestPath) []bestPath {
+	paths = slices.Grow(paths, len(text)+1)
 	for range len(text) + 1 {
 		paths = append(paths, bestPath{start: -1})
 	}
