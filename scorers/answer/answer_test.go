@@ -78,8 +78,16 @@ func TestNormalizeUnicode(t *testing.T) {
 // of them must still be told apart.
 func TestKeyKeepsWhatIsLeft(t *testing.T) {
 	for _, c := range []struct{ text, key string }{
-		{"A", "a"}, {"A.", "a"}, {"(a)", "a"}, {"The", "the"}, {"the A", "the a"},
-		{"+", "+"}, {" - ", "-"}, {"", ""}, {" \n", ""}, {"The Who", "who"},
+		{"A", "a"},
+		{"A.", "a"},
+		{"(a)", "a"},
+		{"The", "the"},
+		{"the A", "the a"},
+		{"+", "+"},
+		{" - ", "-"},
+		{"", ""},
+		{" \n", ""},
+		{"The Who", "who"},
 	} {
 		if got := answer.Key(answer.TriviaQA, c.text); got != c.key {
 			t.Errorf("Key(%q) = %q, want %q", c.text, got, c.key)

@@ -18,7 +18,7 @@ func Compute(ctx context.Context, v entail.Verifier, in Input) Output {
 	out.Verbalized = ParseVerbalized(in.RawOutput, in.ConfidenceScale)
 	out.GramLogDet = gramOfSamples(in)
 
-	r, err := newResponses(in.MainAnswer, in.Samples)
+	r, err := newResponses(in.MainAnswer, in.Samples, answer.NewAliases(in.Normalization, in.Aliases))
 	if err != nil {
 		out.noResponses(err)
 		return out
@@ -34,14 +34,13 @@ func Compute(ctx context.Context, v entail.Verifier, in Input) Output {
 	}
 	q.ask(ctx, v)
 
-	aliases := answer.NewAliases(in.Normalization, in.Aliases)
 	out.NVC = d.nvc(q)
 	out.SCDinco = d.consistency(q)
 	out.FinalConf = FinalConf(out.NVC, out.SCDinco)
-	out.SC = r.consistency(q, in.Agreement, aliases, out.SCDinco)
-	out.Majority = r.majority(aliases)
+	out.SC = r.consistency(q, in.Agreement, out.SCDinco)
+	out.Majority = r.majority()
 	out.LexicalSimilarity = r.lexicalSimilarity(ctx)
-	relation := newRelation(q, r, in.Equivalence, aliases)
+	relation := newRelation(q, r, in.Equivalence)
 	out.semanticScores(in, r, relation)
 	out.graphScores(r, relation)
 	out.Pairs, out.Usage = len(q.pairs), q.usage
@@ -126,7 +125,7 @@ func (r *responses) needMain(q *inquiry) {
 }
 
 // consistency is SC under the rule.
-func (r *responses) consistency(q *inquiry, rule Agreement, aliases answer.Aliases, dinco Value) Value {
+func (r *responses) consistency(q *inquiry, rule Agreement, dinco Value) Value {
 	switch {
 	case rule == AgreeDinco:
 		return dinco
@@ -134,12 +133,11 @@ func (r *responses) consistency(q *inquiry, rule Agreement, aliases answer.Alias
 		return missing(0, score.MissingInput("main_answer is empty: there is nothing to agree with"))
 	}
 	agrees := make([]bool, len(r.samples))
-	mainKey := aliases.Key(r.main)
-	for i, s := range r.samples {
+	for i, n := range r.node[r.first():] {
 		var err error
 		if rule == AgreeExact {
-			agrees[i] = aliases.Key(s.Text) == mainKey
-		} else if agrees[i], err = r.agrees(q, rule, r.node[r.first()+i]); err != nil {
+			agrees[i] = r.keys[n] == r.mainKey()
+		} else if agrees[i], err = r.agrees(q, rule, n); err != nil {
 			return missing(0, err)
 		}
 	}
@@ -169,12 +167,12 @@ func (r *responses) agrees(q *inquiry, rule Agreement, node int) (bool, error) {
 }
 
 // majority is the answer that most samples give.
-func (r *responses) majority(aliases answer.Aliases) Majority {
+func (r *responses) majority() Majority {
 	texts := make([]string, len(r.samples))
 	for i, s := range r.samples {
 		texts[i] = s.Text
 	}
-	return MajorityAnswer(texts, r.sampleKeys(aliases), r.sampleWeights(), aliases.Key(r.main))
+	return MajorityAnswer(texts, r.sampleKeys(), r.sampleWeights(), r.mainKey())
 }
 
 func (r *responses) lexicalSimilarity(ctx context.Context) Value {

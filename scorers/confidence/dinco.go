@@ -50,10 +50,13 @@ func DistinctCandidates(texts []string, logLikelihoods []float64) []int {
 	}
 	seen := make(map[string]bool, len(texts))
 	return slices.DeleteFunc(order, func(i int) bool {
-		key := candidateKey(Clean(texts[i]))
-		repeated := key == "" || seen[key]
+		cleaned := Clean(texts[i])
+		key := candidateKey(cleaned)
+		if cleaned == "" || seen[key] {
+			return true
+		}
 		seen[key] = true
-		return repeated
+		return false
 	})
 }
 

@@ -37,9 +37,10 @@
 // weight says how often a sample counts: weight 3 gives the same scores as
 // three copies, weight 0 the same as leaving the sample out; the main answer
 // counts once. A blank response agrees with nothing and entails nothing, but
-// stays in the count: it is a cluster and an isolated node of its own, because
-// a generator that falls silent is not sure. The Gram log-determinant, which
-// takes no weights, leaves blank samples out, as its source does.
+// stays in the count: each is a cluster and an isolated node of its own,
+// whatever its weight, because a generator that falls silent is not sure. The
+// Gram log-determinant, which takes no weights, leaves blank samples out, as
+// its source does.
 //
 // # Missing values
 //

@@ -106,8 +106,11 @@ func (d Draft) MeanTokenEntropy() Value {
 // Margin is the mean over positions of exp(-gap/β), where gap is the distance
 // of the two highest log-probabilities, which is that of the logits (TARG). It
 // is in (0, 1]; a tie gives 1. Positions with fewer than two known tokens are
-// left out.
+// left out. β must be positive and finite.
 func (d Draft) Margin(beta float64) Value {
+	if !(beta > 0) || math.IsInf(beta, 1) {
+		return missing(0, score.InvalidInput("margin_beta is not a positive finite number"))
+	}
 	return d.meanOverTops(2, func(tops []float64) float64 { return math.Exp((tops[1] - tops[0]) / beta) })
 }
 

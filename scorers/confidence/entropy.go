@@ -2,6 +2,7 @@ package confidence
 
 import (
 	"math"
+	"slices"
 
 	"gonum.org/v1/gonum/floats"
 
@@ -23,10 +24,12 @@ func Masses(groups [][]int, weights []float64) []float64 {
 }
 
 // DiscreteEntropy is the entropy of masses that sum to 1, in nats: -Σ p·ln p
-// with 0·ln 0 = 0. It is at least 0, and exactly 0 for one group.
+// with 0·ln 0 = 0. It is at least 0, and exactly 0 for one group. The terms are
+// summed in ascending order of the masses, so that equal splits have equal
+// entropies to the last bit, and tie, in whatever order the groups come.
 func DiscreteEntropy(masses []float64) float64 {
 	var h float64
-	for _, p := range masses {
+	for _, p := range slices.Sorted(slices.Values(masses)) {
 		if p > 0 {
 			h += p * math.Log(1/p)
 		}

@@ -20,8 +20,12 @@ const DefaultGramAlpha = 1e-3
 // The k×d matrix Z has one vector in each row; J takes each vector's own mean
 // over its d features off, not the mean over the samples. Higher means that
 // the samples differ more. SeaKR's threshold of -6 holds for k = 20 only.
-// Vectors must be finite and of one positive dimension; α must be positive.
+// Vectors must be finite and of one positive dimension; α must be positive and
+// finite.
 func GramLogDet(vectors [][]float64, alpha float64) Value {
+	if !(alpha > 0) || math.IsInf(alpha, 1) {
+		return missing(0, score.InvalidInput("gram_alpha is not a positive finite number"))
+	}
 	k := len(vectors)
 	if k < 2 {
 		return missing(k, score.TooFew("the Gram log-determinant needs at least two vectors"))

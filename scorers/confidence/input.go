@@ -64,7 +64,7 @@ type Sample struct {
 	LogProb *float64
 	// TokenLogProbs replace LogProb where there are any.
 	TokenLogProbs []float64
-	// Weight is how often the sample counts.
+	// Weight is how often the sample counts; 0, or from 1e-9 to 1e9.
 	Weight float64
 }
 

@@ -149,7 +149,7 @@ func (q *inquiry) matrix(texts []string, diagonal bool) ([][]entail.Scores, erro
 func (q *inquiry) failure(err error) error {
 	reason := score.Reason(err)
 	if q.failOpen && reason.Status == plumblinev1.Status_STATUS_VERIFIER_UNAVAILABLE {
-		return &score.Missing{Status: plumblinev1.Status_STATUS_NOT_CHECKED, Reason: reason.Reason}
+		return score.NotChecked("let through without a check: %s", reason.Reason)
 	}
 	return reason
 }

@@ -297,7 +297,7 @@ func uncertain(v Value) *plumblinev1.Score {
 }
 
 func writeValue(v Value, direction plumblinev1.Direction) *plumblinev1.Score {
-	s := score.Of(v.Number, v.Err)
+	s := score.Of(v.Number+0, v.Err) // adding 0 turns a caller's -0 into 0
 	if s.GetStatus() == plumblinev1.Status_STATUS_OK {
 		s.Reason = v.Note
 	}

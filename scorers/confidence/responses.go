@@ -18,11 +18,16 @@ type responses struct {
 	node    []int     // of each response
 
 	texts       []string  // of each node, trimmed
+	keys        []string  // of each node: what equal answers share; empty if blank
 	nodeWeights []float64 // of each node, summed over its responses
 }
 
+// Weights within these bounds, or 0, keep every sum and square of them finite
+// and apart from 0.
+const minWeight, maxWeight = 1e-9, 1e9
+
 // newResponses leaves out the samples of weight 0.
-func newResponses(mainAnswer string, samples []Sample) (*responses, error) {
+func newResponses(mainAnswer string, samples []Sample, aliases answer.Aliases) (*responses, error) {
 	r := &responses{main: strings.TrimSpace(mainAnswer)}
 	nodes := make(map[string]int)
 	if r.main != "" {
@@ -30,13 +35,17 @@ func newResponses(mainAnswer string, samples []Sample) (*responses, error) {
 	}
 	first := len(r.index)
 	for i, s := range samples {
-		if !(s.Weight >= 0) || math.IsInf(s.Weight, 1) {
-			return nil, score.InvalidInput("samples[%d].weight is not a finite number of at least 0", i)
+		if s.Weight != 0 && !(s.Weight >= minWeight && s.Weight <= maxWeight) {
+			return nil, score.InvalidInput("samples[%d].weight is neither 0 nor from %g to %g", i, minWeight, maxWeight)
 		}
 		if s.Weight > 0 {
 			r.samples = append(r.samples, s)
 			r.add(nodes, strings.TrimSpace(s.Text), s.Weight, first+i)
 		}
+	}
+	r.keys = make([]string, len(r.texts))
+	for n, text := range r.texts {
+		r.keys[n] = aliases.Key(text)
 	}
 	return r, nil
 }
@@ -83,13 +92,21 @@ func (r *responses) written() []string {
 	return texts
 }
 
-// sampleKeys returns what equal samples share; empty for blank ones.
-func (r *responses) sampleKeys(aliases answer.Aliases) []string {
+// sampleKeys are the keys of the samples.
+func (r *responses) sampleKeys() []string {
 	keys := make([]string, len(r.samples))
-	for i, s := range r.samples {
-		keys[i] = aliases.Key(s.Text)
+	for i, n := range r.node[r.first():] {
+		keys[i] = r.keys[n]
 	}
 	return keys
+}
+
+// mainKey is the key of the main answer; empty if there is none.
+func (r *responses) mainKey() string {
+	if r.main == "" {
+		return ""
+	}
+	return r.keys[0]
 }
 
 // logLikelihoods returns the log-likelihood of every response, minus infinity

@@ -1,7 +1,6 @@
 package confidence
 
 import (
-	"plumbline/scorers/answer"
 	"plumbline/scorers/entail"
 	"plumbline/scorers/score"
 )
@@ -18,14 +17,10 @@ type relation struct {
 }
 
 // newRelation looks up what was asked for the nodes, or compares keys.
-func newRelation(q *inquiry, r *responses, rule Equivalence, aliases answer.Aliases) relation {
+func newRelation(q *inquiry, r *responses, rule Equivalence) relation {
 	if rule == EquivalentExact {
-		keys := make([]string, len(r.texts))
-		for n, text := range r.texts {
-			keys[n] = aliases.Key(text)
-		}
 		return relation{
-			same: func(a, b int) bool { return a == b || (keys[a] != "" && keys[a] == keys[b]) },
+			same: func(a, b int) bool { return a == b || (r.keys[a] != "" && r.keys[a] == r.keys[b]) },
 			scoresErr: score.MissingInput(
 				"the verifier was not asked about the responses: let equivalence or agreement name an entailment rule"),
 		}
