@@ -144,7 +144,8 @@ func (g *Gate) Decide(in Inputs) Decision {
 	return decision
 }
 
-// undecided is why a rule gave no action, and the input that is to blame.
+// undecided is why a rule gave no action, and what the policy declares for
+// that.
 type undecided struct {
 	reason *score.Missing
 	action plumblinev1.Action
@@ -160,50 +161,54 @@ func (g *Gate) try(in Inputs) (Decision, *undecided) {
 	if g.remark != "" {
 		d.Warnings = append(d.Warnings, g.remark)
 	}
-	f := &facts{inputs: g.inputs, values: make([]Value, len(g.inputs)), thresholds: g.thresholds}
-	var blame *undecided
-	required := false
-	for i := range g.inputs {
-		spec := &g.inputs[i]
-		f.values[i] = spec.read(in)
-		if f.values[i].rankFused && !d.Calibrated {
-			d.Warnings = append(d.Warnings, rankFusedRemark(spec.name))
-		}
-		reason := f.values[i].missing
-		if reason == nil {
-			continue
-		}
-		d.Missing = append(d.Missing, spec.name)
-		d.Trace = append(d.Trace, Term{Term: spec.name, Missing: reason})
-		if blame == nil || (!required && !spec.optional) {
-			blame = &undecided{reason: reason, action: spec.onMissing}
-			required = !spec.optional
-		}
-	}
-	if required {
+	f, gaps := g.gather(in, &d)
+	if needed := slices.IndexFunc(gaps, func(i int) bool { return !g.inputs[i].optional }); needed >= 0 {
+		i := gaps[needed]
 		d.NoMargin = score.MissingInput("the rule was not evaluated")
-		return d, blame
+		return d, &undecided{reason: f.values[i].missing, action: g.inputs[i].onMissing}
 	}
 	out := g.rule.decide(f)
 	d.Trace = append(out.trace, d.Trace...)
 	if out.undecided != nil {
-		d.NoMargin = score.MissingInput("the rule was not evaluated")
-		if blame == nil {
-			blame = &undecided{action: g.firstDefault()}
-		}
-		blame.reason = out.undecided
-		return d, blame
+		d.NoMargin = out.undecided
+		return d, &undecided{reason: out.undecided, action: g.defaultFor(gaps)}
 	}
 	d.Action, d.Margin, d.NoMargin, d.Query = out.action, out.margin, out.noMargin, out.query
 	return d, nil
 }
 
-// firstDefault is what to do when a rule fails although nothing is missing.
-func (g *Gate) firstDefault() plumblinev1.Action {
-	if len(g.inputs) == 0 {
+// gather reads the inputs. It notes those that are missing in the decision and
+// returns their indices.
+func (g *Gate) gather(in Inputs, d *Decision) (*facts, []int) {
+	f := &facts{inputs: g.inputs, values: make([]Value, len(g.inputs)), thresholds: g.thresholds}
+	var gaps []int
+	for i := range g.inputs {
+		name := g.inputs[i].name
+		f.values[i] = g.inputs[i].read(in)
+		if reason := f.values[i].missing; reason != nil {
+			gaps = append(gaps, i)
+			d.Missing = append(d.Missing, name)
+			d.Trace = append(d.Trace, Term{Term: name, Missing: reason})
+		}
+		if f.values[i].rankFused && !d.Calibrated {
+			d.Warnings = append(d.Warnings, rankFusedRemark(name))
+		}
+	}
+	return f, gaps
+}
+
+// defaultFor is what to do when a rule cannot decide although nothing that it
+// requires is missing: the action declared for the first optional input that
+// is, else for the first input.
+func (g *Gate) defaultFor(gaps []int) plumblinev1.Action {
+	switch {
+	case len(gaps) > 0:
+		return g.inputs[gaps[0]].onMissing
+	case len(g.inputs) > 0:
+		return g.inputs[0].onMissing
+	default:
 		return plumblinev1.Action_ACTION_RETRIEVE
 	}
-	return g.inputs[0].onMissing
 }
 
 // useDefault completes a decision by the action for a missing input.
