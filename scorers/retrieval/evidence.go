@@ -2,18 +2,17 @@ package retrieval
 
 import (
 	"strings"
-
-	"plumbline/scorers/score"
 )
 
 // evidence is a request made ready for the formulas. The parts that cost more
 // than a few sums are made when the first signal asks for them.
 type evidence struct {
 	Request
-	lists     []*list // by name
-	fused     *list   // the ranking named "fused", the only one, or the fusion
-	fusedHere bool    // the fusion was made by this package
-	docs      int     // distinct ids
+	lists         []*list // by name
+	fused         *list   // the ranking named "fused", the only one, or the fusion
+	dense, sparse *list   // the rankings of these names, or nil
+	fusedHere     bool    // the fusion was made by this package
+	docs          int     // distinct ids
 	// retrievers are the lists that came from a retriever: all but the one
 	// named "fused". denseRetrievers are those whose names begin with "dense".
 	retrievers, denseRetrievers []*list
@@ -53,6 +52,7 @@ func newEvidence(r Request) *evidence {
 		e.warnings = append(e.warnings, l.warnings()...)
 	}
 	e.docs = len(ids)
+	e.dense, e.sparse = e.find(denseName), e.find(sparseName)
 	e.chooseFused()
 	for _, l := range e.lists {
 		l.readTop(e.K, e.docs)
@@ -100,16 +100,17 @@ func (e *evidence) find(name string) *list {
 
 // ranking returns the list that plays a part: "fused", "dense" or "sparse".
 func (e *evidence) ranking(part string) (*list, error) {
-	if part == fusedName {
-		if e.fused == nil {
-			return nil, score.MissingInput("rankings: none was given")
-		}
-		return e.fused, nil
+	l, missing := e.fused, errNoRankings
+	switch part {
+	case denseName:
+		l, missing = e.dense, errNoDense
+	case sparseName:
+		l, missing = e.sparse, errNoSparse
 	}
-	if l := e.find(part); l != nil {
-		return l, nil
+	if l == nil {
+		return nil, missing
 	}
-	return nil, score.MissingInput("no ranking named %q was given", part)
+	return l, nil
 }
 
 // pool returns the fused order's first k items as they are read for text or

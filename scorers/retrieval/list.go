@@ -152,13 +152,21 @@ func (l *list) ready(atLeast int, absolute bool) error {
 	case l.notFinite:
 		return l.errNotFinite()
 	case absolute && l.kind.relative():
-		return score.WrongKind("the scores of the ranking %q were made from ranks or relative to their own list; "+
-			"give the retrievers' own rankings and read the dense_ or sparse_ signal", l.name)
+		return errRelative
 	case len(l.scores) < atLeast:
 		return tooFew(atLeast, len(l.scores))
 	}
 	return nil
 }
+
+// The reasons that usual requests meet are made once.
+var (
+	errRelative = score.WrongKind("the ranking's scores were made from ranks or relative to their own list: " +
+		"give the retrievers' own rankings and read the dense_ or sparse_ signal")
+	errNoRankings = score.MissingInput("rankings: none was given")
+	errNoDense    = score.MissingInput("rankings: none is named \"dense\"")
+	errNoSparse   = score.MissingInput("rankings: none is named \"sparse\"")
+)
 
 func (l *list) errNotFinite() error {
 	return score.InvalidInput("the ranking %q has a score that is not finite, so that its items have no order", l.name)

@@ -129,6 +129,7 @@ func fromMessage(req *plumblinev1.ScoreRetrievalRequest) Request {
 		Window:         int(req.GetWindow()),
 		K:              int(req.GetK()),
 		RRFConstant:    int(req.GetRrfK()),
+		Temperature:    req.GetSoftmaxTemperature(),
 		QueryEmbedding: req.GetQueryEmbedding(),
 		IDF:            req.GetIdf(),
 		Source:         req.GetCompat() == plumblinev1.Compat_COMPAT_SOURCE,

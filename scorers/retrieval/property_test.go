@@ -59,14 +59,16 @@ func anyRequest(scores *rapid.Generator[float64]) *rapid.Generator[*plumblinev1.
 	})
 	return rapid.Custom(func(t *rapid.T) *plumblinev1.ScoreRetrievalRequest {
 		return &plumblinev1.ScoreRetrievalRequest{
-			Question:       text.Draw(t, "question"),
-			Rankings:       rapid.SliceOfNDistinct(ranking, 0, 5, (*plumblinev1.Ranking).GetName).Draw(t, "rankings"),
-			Window:         rapid.Uint32Range(0, 6).Draw(t, "window"),
-			K:              rapid.Uint32Range(0, 6).Draw(t, "k"),
-			RrfK:           rapid.Uint32Range(0, 3).Draw(t, "rrf_k"),
-			QueryEmbedding: anyVector().Draw(t, "query embedding"),
-			Idf:            rapid.MapOfN(rapid.SampledFrom([]string{"paris", "the", "2001"}), scores, 0, 3).Draw(t, "idf"),
-			Compat:         plumblinev1.Compat(rapid.Int32Range(0, 1).Draw(t, "compat")),
+			Question: text.Draw(t, "question"),
+			Rankings: rapid.SliceOfNDistinct(ranking, 0, 5, (*plumblinev1.Ranking).GetName).Draw(t, "rankings"),
+			Window:   rapid.Uint32Range(0, 6).Draw(t, "window"),
+			K:        rapid.Uint32Range(0, 6).Draw(t, "k"),
+			RrfK:     rapid.Uint32Range(0, 3).Draw(t, "rrf_k"),
+			// Validation lets only finite ones pass, but none must do harm.
+			SoftmaxTemperature: anyFloat().Draw(t, "temperature"),
+			QueryEmbedding:     anyVector().Draw(t, "query embedding"),
+			Idf:                rapid.MapOfN(rapid.SampledFrom([]string{"paris", "the", "2001"}), scores, 0, 3).Draw(t, "idf"),
+			Compat:             plumblinev1.Compat(rapid.Int32Range(0, 1).Draw(t, "compat")),
 		}
 	})
 }

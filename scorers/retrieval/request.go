@@ -16,6 +16,7 @@ const (
 	defaultK      = 10
 	// defaultRRFConstant is the k of the paper on reciprocal rank fusion.
 	defaultRRFConstant = 60
+	defaultTemperature = 1
 )
 
 // Kind says what the scores of a ranking are. The values are those of the
@@ -90,9 +91,10 @@ type Ranking struct {
 type Request struct {
 	Question       string
 	Rankings       []Ranking
-	Window         int // results the answer is written from; 0 means 3
-	K              int // results of each ranking that are read; 0 means 10
-	RRFConstant    int // 0 means 60
+	Window         int     // results the answer is written from; 0 means 3
+	K              int     // results of each ranking that are read; 0 means 10
+	RRFConstant    int     // 0 means 60
+	Temperature    float64 // of score_entropy, in units of the scores; 0 means 1
 	QueryEmbedding []float32
 	// IDF has inverse document frequencies by lower-case term; empty means
 	// that they are estimated from the pool.
@@ -109,6 +111,7 @@ type Request struct {
 func (r Request) withDefaults() (filled Request, warnings []string) {
 	r.K = orDefault(r.K, defaultK)
 	r.RRFConstant = orDefault(r.RRFConstant, defaultRRFConstant)
+	r.Temperature = orDefault(r.Temperature, defaultTemperature)
 	r.Window = orDefault(r.Window, defaultWindow)
 	if r.Window > r.K {
 		r.Window = r.K
@@ -120,7 +123,7 @@ func (r Request) withDefaults() (filled Request, warnings []string) {
 	return r, warnings
 }
 
-func orDefault(value, fallback int) int {
+func orDefault[T int | float64](value, fallback T) T {
 	if value <= 0 {
 		return fallback
 	}

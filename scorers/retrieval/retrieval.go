@@ -107,9 +107,6 @@ func (e *evidence) entities() []Entity {
 // isAbsence reports whether a value is missing for want of a ranking or of
 // results.
 func isAbsence(err error) bool {
-	var missing *score.Missing
-	if !errors.As(err, &missing) {
-		return false
-	}
-	return missing.Status == plumblinev1.Status_STATUS_MISSING_INPUT || missing.Status == plumblinev1.Status_STATUS_TOO_FEW_ITEMS
+	missing, ok := errors.AsType[*score.Missing](err)
+	return ok && (missing.Status == plumblinev1.Status_STATUS_MISSING_INPUT || missing.Status == plumblinev1.Status_STATUS_TOO_FEW_ITEMS)
 }

@@ -11,9 +11,6 @@ import (
 
 const familySpread = "spread"
 
-// softmaxTemperature is the T of score_entropy, in units of the scores.
-const softmaxTemperature = 1
-
 // sigmaShare is the x of sigma_x: the share of the best score down to which
 // results count.
 const sigmaShare = 0.5
@@ -84,10 +81,10 @@ func spreadFormulas() []formula {
 		},
 		{
 			fused:       "score_entropy",
-			description: "Entropy of the softmax of the top-k scores at temperature 1, as a share of the greatest possible", family: familySpread, unit: "ratio",
-			source: "Shannon, \"A Mathematical Theory of Communication\" (1948); −Σ pᵢ ln pᵢ / ln k, p = softmax(s/T), T = 1",
+			description: "Entropy of the softmax of the top-k scores, as a share of the greatest possible", family: familySpread, unit: "ratio",
+			source: "Shannon, \"A Mathematical Theory of Communication\" (1948); −Σ pᵢ ln pᵢ / ln k, p = softmax(s/T)",
 			min:    0, max: 1, weakWhenHigh: true, shift: invariant, scale: unstated,
-			atLeast: 2, of: ofScores(scoreEntropy),
+			needs: []string{"softmax_temperature (optional)"}, atLeast: 2, of: scoreEntropy,
 		},
 		{
 			fused:       "score_skewness",
@@ -131,7 +128,7 @@ func wig(e *evidence, l *list) (float64, error) {
 		return 0, err
 	}
 	if l.corpusMean == nil && len(l.entries) == len(l.scores) {
-		return 0, score.MissingInput("corpus_mean_score was not given, and the ranking %q has no results below the top k to stand in for it", l.name)
+		return 0, errNoCorpus
 	}
 	corpus, err := l.corpusScore()
 	if err != nil {
@@ -205,13 +202,13 @@ func coefficientOfVariation(s []float64) (float64, error) {
 }
 
 // scoreEntropy is 1 for a flat list and near 0 where one score towers over the
-// others. The temperature is 1 in units of the scores: cosines, which differ
-// by tenths, stay near 1, and what matters is the order that it gives to
-// questions.
-func scoreEntropy(s []float64) (float64, error) {
-	p := make([]float64, len(s))
-	for i, x := range s {
-		p[i] = (x - s[0]) / softmaxTemperature // at most 0: no overflow
+// others by many temperatures. At temperature 1 cosines, which differ by
+// hundredths, stay near 1.
+func scoreEntropy(e *evidence, l *list) (float64, error) {
+	best := l.scores[0]
+	p := make([]float64, len(l.scores))
+	for i, s := range l.scores {
+		p[i] = (s - best) / e.Temperature // at most 0: no overflow
 	}
 	logSum := floats.LogSumExp(p)
 	for i := range p {
@@ -261,5 +258,7 @@ func (l *list) corpusRemark() string {
 	}
 	return "corpus_mean_score was not given: the mean of the whole list stands in for it"
 }
+
+var errNoCorpus = score.MissingInput("corpus_mean_score was not given, and the ranking has no results below the top k to stand in for it")
 
 var errZeroLevel = score.NotApplicable("the scores' mean is 0, so that nothing is relative to it")

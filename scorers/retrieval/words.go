@@ -9,6 +9,7 @@ import (
 
 	"github.com/clipperhouse/uax29/v2/words"
 	"golang.org/x/text/cases"
+	"golang.org/x/text/transform"
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -22,45 +23,76 @@ type span struct{ start, end int }
 // spaces, the segmentation of Unicode Annex 29 decides.
 func eachWord(text string, yield func(span)) {
 	for at := 0; at < len(text); {
-		w, spaceless := nextWord(text, at)
-		if w.start == w.end {
+		w := nextWord(text, at)
+		switch at = w.end; {
+		case w.start == w.end:
 			return
-		}
-		at = w.end
-		if spaceless {
-			eachSegment(text, w, yield)
-		} else {
-			eachPart(text, w, yield)
+		case w.spaceless:
+			eachSegment(text, w.span, yield)
+		case w.apostrophe:
+			eachPart(text, w.span, yield)
+		default:
+			yield(w.span)
 		}
 	}
 }
 
+// run is a word as it was found, with what it needs.
+type run struct {
+	span
+	spaceless  bool // has letters of a script that writes no spaces
+	apostrophe bool // has one inside
+}
+
 // nextWord finds the first word that starts at or after a place; it is empty
-// at the end of the text. spaceless reports a script that writes no spaces.
-func nextWord(text string, at int) (w span, spaceless bool) {
-	start := at
-	for start < len(text) {
-		r, size := runeAt(text, start)
+// at the end of the text.
+func nextWord(text string, at int) run {
+	start := wordStart(text, at)
+	w := run{span: span{start, start}}
+	previous := rune(0)
+	for {
+		if end := asciiEnd(text, w.end); end > w.end {
+			w.end, previous = end, rune(text[end-1])
+		}
+		r, size := runeAt(text, w.end)
+		if size == 0 {
+			return w
+		}
+		if !isWordRune(r) {
+			if next, _ := runeAt(text, w.end+size); !joins(previous, r, next) {
+				return w
+			}
+			w.apostrophe = w.apostrophe || isApostrophe(r)
+		}
+		w.spaceless = w.spaceless || isSpaceless(r)
+		w.end, previous = w.end+size, r
+	}
+}
+
+// wordStart returns the place of the first letter or number at or after a
+// place, or the length of the text.
+func wordStart(text string, at int) int {
+	for at < len(text) {
+		r, size := runeAt(text, at)
 		if isWordRune(r) && !unicode.IsMark(r) {
 			break
 		}
-		start += size
+		at += size
 	}
-	end := start
-	previous := rune(0)
-	for end < len(text) {
-		r, size := runeAt(text, end)
-		if !isWordRune(r) {
-			next, _ := runeAt(text, end+size)
-			if !joins(previous, r, next) {
-				break
-			}
-		}
-		spaceless = spaceless || isSpaceless(r)
-		previous = r
-		end += size
+	return at
+}
+
+// asciiEnd returns the end of the ASCII letters and digits from a place on:
+// the short way through most words.
+func asciiEnd(text string, at int) int {
+	for at < len(text) && isASCIIWord(text[at]) {
+		at++
 	}
-	return span{start, end}, spaceless
+	return at
+}
+
+func isASCIIWord(b byte) bool {
+	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9'
 }
 
 // runeAt is DecodeRuneInString with a short way for ASCII; beyond the end it
@@ -77,7 +109,7 @@ func runeAt(text string, at int) (r rune, size int) {
 
 func isWordRune(r rune) bool {
 	if r < utf8.RuneSelf {
-		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		return isASCIIWord(byte(r))
 	}
 	return unicode.IsLetter(r) || unicode.IsMark(r) || unicode.IsNumber(r)
 }
@@ -121,18 +153,19 @@ func eachSegment(text string, w span, yield func(span)) {
 
 // eachPart takes off a possessive ending and sets an elided article apart.
 func eachPart(text string, w span, yield func(span)) {
-	if apostrophe := strings.IndexFunc(text[w.start:w.end], isApostrophe); apostrophe > 0 {
-		_, size := runeAt(text, w.start+apostrophe)
-		head := span{w.start, w.start + apostrophe}
-		tail := span{head.end + size, w.end}
-		if isElision(text[head.start:head.end]) {
-			yield(head)
-			eachPart(text, tail, yield)
-			return
-		}
-		w.end = withoutPossessive(text, w)
+	apostrophe := strings.IndexFunc(text[w.start:w.end], isApostrophe)
+	if apostrophe < 0 {
+		yield(w)
+		return
 	}
-	yield(w)
+	_, size := runeAt(text, w.start+apostrophe)
+	head := span{w.start, w.start + apostrophe}
+	if isElision(text[head.start:head.end]) {
+		yield(head)
+		eachPart(text, span{head.end + size, w.end}, yield)
+		return
+	}
+	yield(span{w.start, withoutPossessive(text, w)})
 }
 
 // withoutPossessive returns the end of a word without an ending 's.
@@ -156,12 +189,13 @@ func isElision(word string) bool {
 }
 
 // folder brings words into the form in which they are compared: NFKC, full
-// case folding, no apostrophes; numbers in one notation. Its buffers are
-// reused, and it is not safe for concurrent use.
+// case folding, no apostrophes; numbers in one notation. The four Turkish forms
+// of i become one, because upper case does not tell them apart outside Turkish.
+// Its buffers are reused, and it is not safe for concurrent use.
 type folder struct {
-	out, scratch []byte
-	caser        cases.Caser
-	ready        bool
+	out, scratch, folded []byte
+	caser                cases.Caser // made for the first word that needs it
+	ready                bool
 }
 
 // fold returns the comparable form of a word, valid until the next call.
@@ -182,40 +216,55 @@ func (f *folder) fold(word string) []byte {
 	return f.number()
 }
 
-// foldUnicode folds a word that is not all ASCII. The four Turkish forms of i
-// become one, because upper case does not tell them apart outside Turkish;
-// digits of all scripts become ASCII.
+// foldUnicode folds a word that is not all ASCII.
 func (f *folder) foldUnicode(word string) {
 	if !f.ready {
 		f.caser, f.ready = cases.Fold(), true
 	}
 	f.scratch = norm.NFKC.AppendString(f.scratch[:0], word)
-	folded := f.caser.Bytes(f.scratch)
-	f.scratch = norm.NFKC.Append(f.scratch[:0], folded...)
+	f.folded, _, _ = transform.Append(f.caser, f.folded[:0], f.scratch) // a Caser does not fail
+	f.scratch = norm.NFKC.Append(f.scratch[:0], f.folded...)
 	f.out = f.out[:0]
 	number := unicode.IsDigit(firstRune(word))
 	for rest := f.scratch; len(rest) > 0; {
 		r, size := utf8.DecodeRune(rest)
 		rest = rest[size:]
 		switch {
-		case r < utf8.RuneSelf && (r != '\'' && r != '.' || number):
+		case r == '.' && number:
+		case r == '.' || isApostrophe(r):
+			continue
+		case r == dotAbove && len(f.out) > 0 && f.out[len(f.out)-1] == 'i':
+			continue // the dot that is left of a Turkish İ
 		case r == 'ı':
 			r = 'i'
-		case r == dotAbove && len(f.out) > 0 && f.out[len(f.out)-1] == 'i':
+		case r == softHyphen || r >= firstArabic && unicode.Is(unicode.Cf, r):
 			continue
-		case isApostrophe(r) || r == '.' || unicode.Is(unicode.Cf, r):
-			continue
-		case unicode.IsDigit(r):
-			r = '0' + digitValue(r)
-		default:
-			r = unicode.ToLower(r) // Cherokee, whose cases cases.Fold swaps
+		case r >= firstArabic:
+			r = foldRare(r)
 		}
 		f.out = utf8.AppendRune(f.out, r)
 	}
 }
 
-// dotAbove is what case folding leaves of the dot of the Turkish capital İ.
-const dotAbove = '\u0307'
+const (
+	dotAbove   = '\u0307'
+	softHyphen = '\u00ad'
+	// Before the Arabic block there are no invisible characters but the soft
+	// hyphen, and no digits but those of ASCII.
+	firstArabic = '\u0600'
+)
+
+// foldRare does what case folding and NFKC leave undone: digits of all scripts
+// become ASCII, and Cherokee, whose two cases cases.Fold swaps, one case.
+func foldRare(r rune) rune {
+	if unicode.IsDigit(r) {
+		return '0' + digitValue(r)
+	}
+	if unicode.Is(unicode.Cherokee, r) {
+		return unicode.ToLower(r)
+	}
+	return r
+}
 
 func firstRune(s string) rune {
 	r, _ := utf8.DecodeRuneInString(s)

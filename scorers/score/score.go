@@ -98,10 +98,10 @@ func NotImplemented(format string, args ...any) *Missing {
 // passed deadline is STATUS_DEADLINE, and everything else is
 // STATUS_VERIFIER_UNAVAILABLE with a text that leaks no cause.
 func Reason(err error) *Missing {
-	var m *Missing
-	switch {
-	case errors.As(err, &m):
+	if m, ok := errors.AsType[*Missing](err); ok {
 		return m
+	}
+	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return missing(plumblinev1.Status_STATUS_DEADLINE, "the deadline passed before the value was known", nil)
 	case errors.Is(err, context.Canceled):

@@ -244,7 +244,8 @@ func (x *RankedItem) GetEmbedding() []float32 {
 type Ranking struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "fused", "dense", "sparse" or a name of the caller's. Names are unique in
-	// a request.
+	// a request. Rankings whose names begin with "dense" are those of independent
+	// dense models, which dense_agreement compares.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// What the scores are.
 	ScoreKind ScoreKind `protobuf:"varint,2,opt,name=score_kind,json=scoreKind,proto3,enum=plumbline.v1.ScoreKind" json:"score_kind,omitempty"`
@@ -340,9 +341,13 @@ type ScoreRetrievalRequest struct {
 	// Whose rules to follow.
 	Compat Compat `protobuf:"varint,9,opt,name=compat,proto3,enum=plumbline.v1.Compat" json:"compat,omitempty"`
 	// Which signals to compute; empty means all that the input allows.
-	Signals       []string `protobuf:"bytes,10,rep,name=signals,proto3" json:"signals,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
+	Signals []string `protobuf:"bytes,10,rep,name=signals,proto3" json:"signals,omitempty"`
+	// The temperature of score_entropy, in units of the scores; 0 means 1. A
+	// temperature near the usual gap between scores (0.05 for cosines) spreads
+	// the signal over its range.
+	SoftmaxTemperature float64 `protobuf:"fixed64,11,opt,name=softmax_temperature,json=softmaxTemperature,proto3" json:"softmax_temperature,omitempty"`
+	unknownFields      protoimpl.UnknownFields
+	sizeCache          protoimpl.SizeCache
 }
 
 func (x *ScoreRetrievalRequest) Reset() {
@@ -443,6 +448,13 @@ func (x *ScoreRetrievalRequest) GetSignals() []string {
 		return x.Signals
 	}
 	return nil
+}
+
+func (x *ScoreRetrievalRequest) GetSoftmaxTemperature() float64 {
+	if x != nil {
+		return x.SoftmaxTemperature
+	}
+	return 0
 }
 
 // Signal is one number about a retrieval result, or the reason why there is
@@ -1119,7 +1131,7 @@ const file_plumbline_v1_retrieval_proto_rawDesc = "" +
 	"score_kind\x18\x02 \x01(\x0e2\x17.plumbline.v1.ScoreKindB\b\xbaH\x05\x82\x01\x02\x10\x01R\tscoreKind\x129\n" +
 	"\x05items\x18\x03 \x03(\v2\x18.plumbline.v1.RankedItemB\t\xbaH\x06\x92\x01\x03\x10\x90NR\x05items\x12/\n" +
 	"\x11corpus_mean_score\x18\x04 \x01(\x01H\x00R\x0fcorpusMeanScore\x88\x01\x01B\x14\n" +
-	"\x12_corpus_mean_score\"\xf3\x04\n" +
+	"\x12_corpus_mean_score\"\xb6\x05\n" +
 	"\x15ScoreRetrievalRequest\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x02id\x12%\n" +
 	"\bquestion\x18\x02 \x01(\tB\t\xbaH\x06r\x04\x18\x80\x80\x04R\bquestion\x12=\n" +
@@ -1134,7 +1146,8 @@ const file_plumbline_v1_retrieval_proto_rawDesc = "" +
 	"\xbaH\a\x9a\x01\x04\x10\x80\x80\x04R\x03idf\x126\n" +
 	"\x06compat\x18\t \x01(\x0e2\x14.plumbline.v1.CompatB\b\xbaH\x05\x82\x01\x02\x10\x01R\x06compat\x12,\n" +
 	"\asignals\x18\n" +
-	" \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x02\"\ar\x05\x10\x01\x18\x80\x01R\asignals\x1a6\n" +
+	" \x03(\tB\x12\xbaH\x0f\x92\x01\f\x10\x80\x02\"\ar\x05\x10\x01\x18\x80\x01R\asignals\x12A\n" +
+	"\x13softmax_temperature\x18\v \x01(\x01B\x10\xbaH\r\x12\v@\x01)\x00\x00\x00\x00\x00\x00\x00\x00R\x12softmaxTemperature\x1a6\n" +
 	"\bIdfEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01:a\xbaH^\x1a\\\n" +

@@ -47,7 +47,7 @@ def fuse(rankings, constant):
 # --- scores -----------------------------------------------------------------
 
 
-def score_signals(pairs, kind, corpus_mean, k, window, words):
+def score_signals(pairs, kind, corpus_mean, k, window, words, temperature=1):
     s = np.array([score for _, score in pairs[:k]])
     whole = np.array([score for _, score in pairs])
     out = {}
@@ -62,7 +62,7 @@ def score_signals(pairs, kind, corpus_mean, k, window, words):
         out["score_stddev"] = out["uqc"] = np.std(s)
         out["coefficient_of_variation"] = stats.variation(s) * np.sign(s.mean())
         out["sigma_max"] = max(np.std(s[: n + 1]) for n in range(len(s)))
-        out["score_entropy"] = stats.entropy(special.softmax(s)) / math.log(len(s))
+        out["score_entropy"] = stats.entropy(special.softmax(s / temperature)) / math.log(len(s))
         if s[0] > 0:
             top = s[s >= 0.5 * s[0]]
             if len(top) >= 2:
@@ -236,6 +236,8 @@ def request(case):
         r["query_embedding"] = case["query"]
     if case.get("rrf_k"):
         r["rrf_k"] = case["rrf_k"]
+    if case.get("temperature"):
+        r["softmax_temperature"] = case["temperature"]
     if case.get("idf"):
         r["idf"] = case["idf"]
     return r
@@ -250,7 +252,7 @@ def expected(case):
         pairs, kind, mean = ordered(source), source["kind"], source.get("corpus_mean")
     else:
         pairs, kind, mean = fuse(rankings, case.get("rrf_k") or 60), "RRF", None
-    out = score_signals(pairs, kind, mean, k, window, words)
+    out = score_signals(pairs, kind, mean, k, window, words, case.get("temperature") or 1)
     for part in ("dense", "sparse"):
         if part in named:
             r = named[part]
@@ -300,7 +302,7 @@ def random_cases(rng):
             mean = float(rng.uniform(0.05, 0.3)) if rng.random() < 0.5 else None
             rankings.append({"name": name, "kind": kind, "items": items, "corpus_mean": mean})
         case = {"rankings": rankings, "window": int(rng.integers(2, 5)), "k": int(rng.integers(5, 11)),
-                "question": "a question of just seven plain words", "rrf_k": [0, 2, 20][i % 3]}
+                "question": "a question of just seven plain words", "rrf_k": [0, 2, 20][i % 3], "temperature": [0, 0.05, 3][i % 3]}
         if i % 2 == 0:
             centre = rng.normal(size=8)
             for d in {item["id"] for r in rankings for item in r["items"]}:
