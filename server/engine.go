@@ -70,15 +70,29 @@ type watched struct {
 	log *slog.Logger
 }
 
+func (v watched) Describe(ctx context.Context) (description entail.Description, err error) {
+	err = fault.Guard(func() (err error) {
+		description, err = v.Verifier.Describe(ctx)
+		return err
+	})
+	v.report(ctx, err)
+	return description, err
+}
+
 func (v watched) Verify(ctx context.Context, pairs []entail.Pair) (batch entail.Batch, err error) {
 	err = fault.Guard(func() (err error) {
 		batch, err = v.Verifier.Verify(ctx, pairs)
 		return err
 	})
-	if failure := firstFailure(batch, err); failure != nil && ctx.Err() == nil {
+	v.report(ctx, firstFailure(batch, err))
+	return batch, err
+}
+
+// report logs a failure that is not the caller's own going away.
+func (v watched) report(ctx context.Context, failure error) {
+	if failure != nil && ctx.Err() == nil {
 		v.log.ErrorContext(ctx, "the verifier failed", "error", failure)
 	}
-	return batch, err
 }
 
 // firstFailure is the error of a call, or of the first pair that failed for

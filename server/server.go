@@ -100,6 +100,7 @@ func (s *Server) open(ctx context.Context, opts Options) (err error) {
 		Verifier:      m.Verifier(s.engine),
 		VerifierReady: s.ready.verifier,
 		Services:      s.ready.services,
+		MaxRecords:    s.cfg.Limits.MaxRecords,
 		Log:           s.log,
 	})
 	if err != nil {
