@@ -2,9 +2,12 @@ package tokenizer
 
 import "unicode/utf8"
 
-// clusterClass is what a code point is to the borders of grapheme clusters, as
-// far as clusters of up to five bytes go (Unicode Standard Annex 29): longer
-// clusters need not be told from runs of shorter ones.
+// clusterClass is what a code point is to the borders of grapheme clusters
+// (Unicode Standard Annex 29), as far as clusters of up to five bytes go. The
+// rules for Hangul, flags, emoji sequences and Indic conjuncts make longer ones
+// only and are left out. So a mark on a later part of such a sequence is looked
+// up with its base and not by itself, which differs from the library where the
+// table maps that base; SentencePiece's own tables do not map those bases.
 type clusterClass uint8
 
 const (

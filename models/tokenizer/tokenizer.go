@@ -12,7 +12,12 @@
 //   - Any input is accepted. Each byte that is not valid UTF-8 counts as
 //     U+FFFD, as in a range loop over a string.
 //
-// Time and memory are linear in the length of the text.
+// Time and memory are linear in the length of the text, but for a logarithm in
+// byte pair encoding and for canonical ordering. A text must be shorter than
+// 2 GiB.
+//
+// The Unicode properties are frozen in unicode_tables.go as the library has
+// them; testdata/unicode_differences.txt lists where Go's differ.
 package tokenizer
 
 import (

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 
@@ -127,6 +128,25 @@ func TestPair(t *testing.T) {
 				t.Errorf("PairOverhead = %d for %v", n, got.IDs)
 			}
 		})
+	}
+}
+
+func TestConcurrentUse(t *testing.T) {
+	for _, file := range []object{smallFile(), bpeFile(), unigramFile()} {
+		tokenizer := parse(t, file)
+		text := strings.Repeat("the unable t\u0301h\u00e9 \u302e\U0001d15e ", 20)
+		want := tokenizer.Encode(text)
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				for range 50 {
+					if got := tokenizer.Encode(text); !equal(got, want) {
+						t.Error("another answer in a concurrent call")
+					}
+				}
+			})
+		}
+		group.Wait()
 	}
 }
 

@@ -154,6 +154,7 @@ def metaspace_variants(config, texts):
     blanks = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
     marks = blanks | {"content": "▁"}
     layouts = [
+        [precompiled],
         [{"type": "Strip", "strip_left": True, "strip_right": True}, precompiled, blanks],
         [{"type": "Strip", "strip_left": False, "strip_right": True}, precompiled, marks],
         [{"type": "Strip", "strip_left": True, "strip_right": False}],
