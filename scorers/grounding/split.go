@@ -76,6 +76,8 @@ func (c *corrections) Annotate(tokens []*sentences.Token) []*sentences.Token {
 		switch {
 		case strings.Trim(t.Tok, ".") == "" && strings.Trim(next.Tok, ".") == "":
 			t.SentBreak = false // ". . ."
+		case strings.HasSuffix(t.Tok, ".'s"), strings.HasSuffix(t.Tok, ".’s"):
+			t.SentBreak = false // "Allen & Co.'s"
 		case c.parser.IsEllipsis(t) || strings.HasSuffix(t.Tok, "…"):
 			t.SentBreak = c.parser.FirstUpper(next)
 		case listNumber.MatchString(t.Tok) && (i == 0 || strings.HasSuffix(tokens[i-1].Tok, ":") || tokens[i-1].SentBreak):
@@ -142,10 +144,21 @@ func (s *splitter) punktEnds(text string, start, end int) []int {
 	// The library only sees a last word that is followed by a blank.
 	for _, t := range s.punkt.AnnotatedTokens(text[start:end] + " ") {
 		if at := start + t.Position; t.SentBreak && at < end && !script.other(at) {
-			ends = append(ends, at)
+			ends = append(ends, pastClosers(text[:end], at))
 		}
 	}
 	return ends
+}
+
+// looseCloser matches a closing mark that stands alone after the end of a
+// sentence, as in tokenised text: "so . ” He".
+var looseCloser = regexp.MustCompile(`^\s(?:''|["'”’)\]])\s`)
+
+func pastClosers(text string, at int) int {
+	if m := looseCloser.FindString(text[at:min(len(text), at+8)]); m != "" {
+		return at + len(m) - 1
+	}
+	return at
 }
 
 // scriptTracker follows the last letter of a text from front to back.

@@ -487,9 +487,10 @@ type ScoreGroundingRequest struct {
 	Verifier string `protobuf:"bytes,11,opt,name=verifier,proto3" json:"verifier,omitempty"`
 	// How many sentences neighbouring chunks share.
 	OverlapSentences uint32 `protobuf:"varint,12,opt,name=overlap_sentences,json=overlapSentences,proto3" json:"overlap_sentences,omitempty"`
-	// If at least 2: claims are also scored against the joined best passages,
-	// this many of them, so that support which only two passages together give
-	// is seen.
+	// If at least 2: claims are also scored against pairs of passages, joined
+	// two by two out of this many with the highest single support, so that
+	// support which only two passages together give is seen. Evidence is then
+	// cut finer, for two chunks to fit together. Not used in MODE_MINICHECK.
 	MultiHop uint32 `protobuf:"varint,13,opt,name=multi_hop,json=multiHop,proto3" json:"multi_hop,omitempty"`
 	// Score questions, greetings, refusals and headings as if they were facts.
 	ScoreAllKinds bool `protobuf:"varint,14,opt,name=score_all_kinds,json=scoreAllKinds,proto3" json:"score_all_kinds,omitempty"`

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"plumbline/scorers/entail"
 )
@@ -63,7 +64,8 @@ func (Words) Spans(text string) []entail.Span {
 			closeWord(i)
 		default:
 			closeWord(i)
-			spans = append(spans, entail.Span{Start: i, End: i + len(string(r))})
+			_, size := utf8.DecodeRuneInString(text[i:]) // 1 for a byte that is no UTF-8
+			spans = append(spans, entail.Span{Start: i, End: i + size})
 		}
 	}
 	closeWord(len(text))
