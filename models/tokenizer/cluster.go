@@ -5,9 +5,9 @@ import "unicode/utf8"
 // clusterClass is what a code point is to the borders of grapheme clusters
 // (Unicode Standard Annex 29), as far as clusters of up to five bytes go. The
 // rules for Hangul, flags, emoji sequences and Indic conjuncts make longer ones
-// only and are left out. So a mark on a later part of such a sequence is looked
-// up with its base and not by itself, which differs from the library where the
-// table maps that base; SentencePiece's own tables do not map those bases.
+// only and are left out. What that changes is a mark of two bytes after a later
+// part of such a sequence: an emoji, a joiner, U+2122 and U+0301 lose the mark
+// here and keep it in the library.
 type clusterClass uint8
 
 const (
