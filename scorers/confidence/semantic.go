@@ -25,8 +25,8 @@ func newRelation(q *inquiry, r *responses, rule Equivalence) relation {
 				"the verifier was not asked about the responses: let equivalence or agreement name an entailment rule"),
 		}
 	}
-	if len(r.index) < 2 {
-		return relation{same: func(a, b int) bool { return a == b }, scoresErr: score.TooFew("there are fewer than two responses")}
+	if len(r.index) < 2 { // nothing was asked, and there is no pair to compare
+		return relation{scoresErr: score.TooFew("there are fewer than two responses")}
 	}
 	scores, err := nodeScores(q, r)
 	if err == nil && rule == EquivalentNonStrict {
