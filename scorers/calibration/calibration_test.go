@@ -175,7 +175,7 @@ func TestReplay(t *testing.T) {
 		questions[i] = calibration.Paired{
 			ID:     string(rune('a' + i)),
 			Never:  calibration.Outcome{F1: never[i]},
-			Always: calibration.Outcome{F1: always[i], Passages: passages[i]},
+			Always: calibration.Outcome{F1: always[i], Cost: calibration.Cost{Passages: passages[i]}},
 		}
 	}
 	for _, c := range []struct {

@@ -1,6 +1,7 @@
 package calibration
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -36,6 +37,11 @@ type Record struct {
 	Label *bool
 	// Arms are the recorded outcomes by arm.
 	Arms map[string]Outcome
+	// Ranking is what a retrieval returned, if that is known. It gives the
+	// label of a record that has none.
+	Ranking *Ranking
+	// Probe is what asking for the score cost.
+	Probe Cost
 }
 
 // Data is a set of records, held by column, so that ten million records with
@@ -47,6 +53,9 @@ type Data struct {
 	arms    map[string][]Outcome
 	hasArm  map[string][]bool
 	groups  map[Group]Group
+
+	rankings []*rankingFigures // nil where a record has none
+	probes   []Cost
 }
 
 // Group is a cell of the data: one dataset answered by one model.
@@ -82,7 +91,14 @@ func (d *Data) Add(r Record) error {
 			return fail("arm %q: %v", arm, err)
 		}
 	}
-	d.append(r)
+	if err := r.Probe.check(); err != nil {
+		return fail("probe: %v", err)
+	}
+	figures, err := r.Ranking.figures()
+	if err != nil {
+		return fail("ranking: %v", err)
+	}
+	d.append(r, figures)
 	return nil
 }
 
@@ -92,7 +108,11 @@ func (o Outcome) check() error {
 			return fmt.Errorf("f1 and em must be in [0, 1], got %g", v)
 		}
 	}
-	for _, v := range []float64{o.Passages, o.Tokens, o.Calls} {
+	return o.Cost.check()
+}
+
+func (c Cost) check() error {
+	for _, v := range []float64{c.Passages, c.Tokens, c.Calls} {
 		if !(v >= 0) || math.IsInf(v, 0) {
 			return fmt.Errorf("costs must be finite and at least 0, got %g", v)
 		}
@@ -100,7 +120,7 @@ func (o Outcome) check() error {
 	return nil
 }
 
-func (d *Data) append(r Record) {
+func (d *Data) append(r Record, ranking *rankingFigures) {
 	if d.ids == nil {
 		d.ids, d.signals = map[string]int{}, map[string][]float64{}
 		d.arms, d.hasArm, d.groups = map[string][]Outcome{}, map[string][]bool{}, map[Group]Group{}
@@ -112,12 +132,12 @@ func (d *Data) append(r Record) {
 	} else {
 		d.groups[group] = group
 	}
-	label := int8(-1)
-	if r.Label != nil {
-		label = 0
-		if *r.Label {
-			label = 1
-		}
+	label := unlabelled
+	switch {
+	case r.Label != nil:
+		label = labelOf(*r.Label)
+	case ranking != nil && ranking.answerable:
+		label = labelOf(ranking.full == 0)
 	}
 	d.ids[r.ID] = n
 	d.records = append(d.records, row{id: r.ID, group: group, split: r.Split, label: label})
@@ -127,6 +147,34 @@ func (d *Data) append(r Record) {
 	for arm, o := range r.Arms {
 		d.arms[arm] = append(padded(d.arms[arm], n, Outcome{}), o)
 		d.hasArm[arm] = append(padded(d.hasArm[arm], n, false), true)
+	}
+	if ranking != nil {
+		d.rankings = append(padded(d.rankings, n, nil), ranking)
+	}
+	if r.Probe != (Cost{}) {
+		d.probes = append(padded(d.probes, n, Cost{}), r.Probe)
+	}
+}
+
+// unlabelled is the label of a record that has none.
+const unlabelled int8 = -1
+
+func labelOf(positive bool) int8 {
+	if positive {
+		return 1
+	}
+	return 0
+}
+
+// labelByBenefit labels the records that have no label but both arms: positive
+// iff F1 is strictly higher with retrieval.
+func (d *Data) labelByBenefit(never, always string) {
+	for i := range d.records {
+		without, okNever := d.Arm(never, i)
+		with, okAlways := d.Arm(always, i)
+		if d.records[i].label == unlabelled && okNever && okAlways {
+			d.records[i].label = labelOf(Paired{Never: without, Always: with}.Benefit() > 0)
+		}
 	}
 }
 
@@ -163,6 +211,17 @@ func (d *Data) Signal(name string, i int) (float64, bool) {
 // Label returns a record's label, if it has one.
 func (d *Data) Label(i int) (positive, ok bool) {
 	return d.records[i].label == 1, d.records[i].label >= 0
+}
+
+// Split returns the side that a record is on.
+func (d *Data) Split(i int) Split { return d.records[i].split }
+
+// Probe returns what asking for a record's score cost.
+func (d *Data) Probe(i int) Cost {
+	if i >= len(d.probes) {
+		return Cost{}
+	}
+	return d.probes[i]
 }
 
 // Group returns a record's cell.
@@ -211,6 +270,24 @@ func (d *Data) Assign(share float64, seed uint64) error {
 	return nil
 }
 
+// halves cuts records in two by SHA-256 over seed and id, stratified by label.
+func (d *Data) halves(index []int, seed uint64) (first, second []int) {
+	ordered := slices.Clone(index)
+	// Another seed than Assign's: its order is by the same key.
+	slices.SortFunc(ordered, func(a, b int) int {
+		x, y := splitKey(^seed, d.records[a].id), splitKey(^seed, d.records[b].id)
+		return cmp.Or(cmp.Compare(d.records[a].label, d.records[b].label), slices.Compare(x[:], y[:]))
+	})
+	for rank, i := range ordered {
+		if rank%2 == 0 {
+			first = append(first, i)
+		} else {
+			second = append(second, i)
+		}
+	}
+	return first, second
+}
+
 func splitKey(seed uint64, id string) [sha256.Size]byte {
 	return sha256.Sum256(append(binary.BigEndian.AppendUint64(nil, seed), id...))
 }
@@ -219,7 +296,7 @@ func splitKey(seed uint64, id string) [sha256.Size]byte {
 func (d *Data) labelled(split Split) []int {
 	var index []int
 	for i, r := range d.records {
-		if r.split == split && r.label >= 0 {
+		if r.split == split && r.label != unlabelled {
 			index = append(index, i)
 		}
 	}
@@ -240,10 +317,10 @@ func (d *Data) column(name string, index []int) (values []float64, labels []bool
 }
 
 // Digest returns "sha256:" and the hexadecimal digest of the records' content
-// (ids, groups, labels, signals; not the split). It does not depend on their
-// order.
+// (ids, groups, labels, signals, F1 and costs of arms; not the split). It does
+// not depend on their order.
 func (d *Data) Digest() string {
-	names := d.SignalNames()
+	names, arms := d.SignalNames(), slices.Sorted(maps.Keys(d.arms))
 	sums := make([][sha256.Size]byte, len(d.records))
 	var buffer []byte
 	for i, r := range d.records {
@@ -251,6 +328,11 @@ func (d *Data) Digest() string {
 		for _, name := range names {
 			if v, ok := d.Signal(name, i); ok {
 				buffer = binary.BigEndian.AppendUint64(fmt.Appendf(buffer, " %q ", name), math.Float64bits(v))
+			}
+		}
+		for _, name := range arms {
+			if o, ok := d.Arm(name, i); ok {
+				buffer = fmt.Appendf(buffer, " %q %v", name, o)
 			}
 		}
 		sums[i] = sha256.Sum256(buffer)

@@ -20,6 +20,9 @@ const (
 	MethodTargetPrecision
 	MethodBudget
 	MethodRiskControl
+	// MethodGain is BestGain over the recorded outcomes of two arms; Options.Price
+	// makes it cost-sensitive.
+	MethodGain
 )
 
 // Options of a fit. DefaultOptions has the source's values.
@@ -47,6 +50,12 @@ type Options struct {
 	Draws int
 	// C is the inverse strength of the logistic regression's L2 penalty.
 	C float64
+	// Never and Always name the arms of MethodGain, Price what one unit of their
+	// cost is worth in F1, and Grid the thresholds to try, in the unit of the
+	// score; empty means all.
+	Never, Always string
+	Price         func(Cost) float64
+	Grid          []float64
 }
 
 // DefaultOptions are the values of "Route Retrieval by Evidence": keep what
@@ -56,7 +65,28 @@ func DefaultOptions() Options {
 	return Options{
 		MinSeparation: 0.65, MaxCorrelation: 0.85, Method: MethodYouden,
 		Alpha: 0.1, Delta: 0.05, Share: 0.5, Draws: 1000, C: 1,
+		Never: "never", Always: "always",
 	}
+}
+
+// choosing returns the records that signals, directions and weights are chosen
+// on, and bounding those that thresholds are set on: the calibration split for
+// both, but for risk control its two halves. A guarantee holds for a rule that
+// was fixed before the records that bound its risk were seen.
+func (o Options) choosing(d *Data) []int {
+	index := d.labelled(Calibration)
+	if o.Method == MethodRiskControl {
+		index, _ = d.halves(index, o.Seed)
+	}
+	return index
+}
+
+func (o Options) bounding(d *Data) []int {
+	index := d.labelled(Calibration)
+	if o.Method == MethodRiskControl {
+		_, index = d.halves(index, o.Seed)
+	}
+	return index
 }
 
 // Verdict says what became of one signal.
@@ -87,7 +117,7 @@ type Verdict struct {
 // the bar, and drops of these what repeats a stronger one. Verdicts come with
 // the strongest signal first.
 func Select(d *Data, o Options) ([]Verdict, error) {
-	index := d.labelled(Calibration)
+	index := o.choosing(d)
 	if len(index) == 0 {
 		return nil, score.MissingInput("no record of the calibration split has a label")
 	}
@@ -195,24 +225,31 @@ func mostCorrelated(d *Data, name string, kept []string, index []int) (with stri
 }
 
 // SetFloors gives every kept signal its threshold by the method. A signal for
-// which none is attainable is dropped with the reason.
+// which none is attainable is dropped with the reason. Risk control keeps the
+// strongest signal alone: bounds of several do not add up to one of their
+// combination.
 func SetFloors(d *Data, verdicts []Verdict, o Options) error {
-	index := d.labelled(Calibration)
+	controlled := false
 	for i := range verdicts {
 		v := &verdicts[i]
 		if !v.Kept {
 			continue
 		}
-		values, labels, _ := d.column(v.Signal, index)
-		floor, err := o.threshold(Orient(values, v.PositiveIsHigh), labels)
+		if controlled {
+			v.Kept, v.Reason = false, "passes the bar, but risk control bounds one score; combine several by a logistic regression"
+			continue
+		}
+		floor, err := o.threshold(d, o.bounding(d), func(i int) (float64, bool) {
+			value, ok := d.Signal(v.Signal, i)
+			return orient(value, v.PositiveIsHigh), ok
+		}, o.orientedGrid(v.PositiveIsHigh))
 		if err != nil {
 			v.Kept, v.Reason = false, score.Reason(err).Reason
 			continue
 		}
-		if !v.PositiveIsHigh {
-			floor.Threshold = -floor.Threshold
-		}
+		floor.Threshold = orient(floor.Threshold, v.PositiveIsHigh)
 		v.Floor = floor
+		controlled = o.Method == MethodRiskControl
 	}
 	if !slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Kept }) {
 		return score.NotApplicable("no signal separates the classes well enough on this data: collect more records, or try other signals")
@@ -220,9 +257,44 @@ func SetFloors(d *Data, verdicts []Verdict, o Options) error {
 	return nil
 }
 
-// threshold applies the method to oriented scores.
-func (o Options) threshold(oriented []float64, labels []bool) (Candidate, error) {
-	candidates, err := Candidates(oriented, labels)
+func (o Options) orientedGrid(positiveIsHigh bool) []float64 { return Orient(o.Grid, positiveIsHigh) }
+
+// threshold applies the method to the oriented score of those of the given
+// records that have it.
+func (o Options) threshold(d *Data, index []int, oriented func(int) (float64, bool), grid []float64) (Candidate, error) {
+	var scores, gains []float64
+	var labels []bool
+	for _, i := range index {
+		s, ok := oriented(i)
+		if !ok {
+			continue
+		}
+		if o.Method == MethodGain {
+			gain, ok := o.gain(d, i)
+			if !ok {
+				continue
+			}
+			gains = append(gains, gain)
+		}
+		positive, _ := d.Label(i)
+		scores, labels = append(scores, s), append(labels, positive)
+	}
+	switch o.Method {
+	case MethodGain:
+		if len(gains) == 0 {
+			return Candidate{}, score.MissingInput("no record has the outcomes of both arms %q and %q", o.Never, o.Always)
+		}
+		return BestGain(scores, gains, labels, grid)
+	case MethodBudget:
+		tau, err := BudgetQuantile(scores, o.Target)
+		if err != nil {
+			return Candidate{}, err
+		}
+		return at(tau, scores, labels), nil
+	case MethodRiskControl:
+		return o.controlled(scores, labels)
+	}
+	candidates, err := Candidates(scores, labels)
 	if err != nil {
 		return Candidate{}, err
 	}
@@ -233,27 +305,37 @@ func (o Options) threshold(oriented []float64, labels []bool) (Candidate, error)
 		return TargetRecall(candidates, o.Target)
 	case MethodTargetPrecision:
 		return TargetPrecision(candidates, o.Target)
-	case MethodBudget:
-		tau, err := BudgetQuantile(oriented, o.Target)
-		if err != nil {
-			return Candidate{}, err
-		}
-		return at(tau, oriented, labels), nil
-	case MethodRiskControl:
-		// Committing is not firing: confidence is the negated score, and an
-		// answer is right if the record is not positive.
-		right := make([]bool, len(labels))
-		for i, l := range labels {
-			right[i] = !l
-		}
-		rule, err := ControlRisk(Orient(oriented, false), right, o.Alpha, o.Delta)
-		if err != nil {
-			return Candidate{}, err
-		}
-		return at(-rule.Threshold, oriented, labels), nil
 	default:
 		return Candidate{}, score.InvalidInput("unknown threshold method %d", o.Method)
 	}
+}
+
+// gain is what retrieving for a question brings, if both arms were recorded.
+func (o Options) gain(d *Data, i int) (float64, bool) {
+	never, okNever := d.Arm(o.Never, i)
+	always, okAlways := d.Arm(o.Always, i)
+	gain := Paired{Never: never, Always: always}.Benefit()
+	if o.Price != nil {
+		gain -= o.Price(always.Cost) - o.Price(never.Cost)
+	}
+	return gain, okNever && okAlways
+}
+
+// controlled bounds the risk of not firing: committing is not firing,
+// confidence is the negated score, and an answer is right if the record is not
+// positive.
+func (o Options) controlled(oriented []float64, labels []bool) (Candidate, error) {
+	right := make([]bool, len(labels))
+	for i, l := range labels {
+		right[i] = !l
+	}
+	rule, err := ControlRisk(Orient(oriented, false), right, o.Alpha, o.Delta)
+	if err != nil {
+		return Candidate{}, err
+	}
+	// ControlRisk commits strictly above its threshold, so that here a score at
+	// the negated threshold must fire.
+	return at(math.Nextafter(-rule.Threshold, math.Inf(-1)), oriented, labels), nil
 }
 
 // at describes what a threshold does on the data.
@@ -294,7 +376,7 @@ type Classifier struct {
 // calibration split and sets its threshold by the method. A signal that a
 // record lacks counts as the mean.
 func FitClassifier(d *Data, verdicts []Verdict, o Options) (Classifier, error) {
-	index := d.labelled(Calibration)
+	index := o.choosing(d)
 	var c Classifier
 	for _, v := range verdicts {
 		if !v.Kept {
@@ -309,10 +391,10 @@ func FitClassifier(d *Data, verdicts []Verdict, o Options) (Classifier, error) {
 	if len(c.Terms) == 0 {
 		return c, score.NotApplicable("no signal was kept")
 	}
-	rows, targets, labels := make([][]float64, len(index)), make([]float64, len(index)), make([]bool, len(index))
+	rows, targets := make([][]float64, len(index)), make([]float64, len(index))
 	for r, i := range index {
 		rows[r] = c.row(d, i)
-		if labels[r], _ = d.Label(i); labels[r] {
+		if positive, _ := d.Label(i); positive {
 			targets[r] = 1
 		}
 	}
@@ -324,11 +406,7 @@ func FitClassifier(d *Data, verdicts []Verdict, o Options) (Classifier, error) {
 		c.Terms[j].Weight = model.Weights[j]
 	}
 	c.Intercept = model.Intercept
-	probabilities := make([]float64, len(index))
-	for r := range rows {
-		probabilities[r] = model.Predict(rows[r])
-	}
-	c.Floor, err = o.threshold(probabilities, labels)
+	c.Floor, err = o.threshold(d, o.bounding(d), func(i int) (float64, bool) { return c.Probability(d, i), true }, o.Grid)
 	return c, err
 }
 
@@ -363,29 +441,96 @@ func moments(values []float64) (mean, deviation float64) {
 	return mean, math.Sqrt(deviation)
 }
 
+// strongest returns the kept signal that separates best; verdicts come with the
+// strongest first.
+func strongest(verdicts []Verdict) (*Verdict, error) {
+	for i := range verdicts {
+		if verdicts[i].Kept {
+			return &verdicts[i], nil
+		}
+	}
+	return nil, score.NotApplicable("no signal was kept")
+}
+
 // FitCalibrated fits Platt's scaling of the strongest kept signal and sets its
 // threshold by the method: a classifier of one term whose probability is
 // calibrated.
 func FitCalibrated(d *Data, verdicts []Verdict, o Options) (Classifier, error) {
-	for _, v := range verdicts {
-		if !v.Kept {
-			continue
-		}
-		values, labels, _ := d.column(v.Signal, d.labelled(Calibration))
-		platt, err := stats.FitPlatt(values, labels)
-		if err != nil {
-			return Classifier{}, err
-		}
-		probabilities := make([]float64, len(values))
-		for i, s := range values {
-			probabilities[i] = platt.Predict(s)
-		}
-		floor, err := o.threshold(probabilities, labels)
-		return Classifier{
-			Terms:     []Standardised{{Signal: v.Signal, Deviation: 1, Weight: platt.Slope}},
-			Intercept: platt.Intercept,
-			Floor:     floor,
-		}, err
+	v, err := strongest(verdicts)
+	if err != nil {
+		return Classifier{}, err
 	}
-	return Classifier{}, score.NotApplicable("no signal was kept")
+	values, labels, _ := d.column(v.Signal, o.choosing(d))
+	platt, err := stats.FitPlatt(values, labels)
+	if err != nil {
+		return Classifier{}, err
+	}
+	c := Classifier{
+		Terms:     []Standardised{{Signal: v.Signal, Deviation: 1, Weight: platt.Slope}},
+		Intercept: platt.Intercept,
+	}
+	c.Floor, err = o.threshold(d, o.bounding(d), func(i int) (float64, bool) {
+		value, ok := d.Signal(v.Signal, i)
+		return platt.Predict(value), ok
+	}, o.Grid)
+	return c, err
+}
+
+// FitIsotonic sets the floor of the strongest kept signal on its isotonic
+// probability and drops the other signals. The probability rises with the
+// oriented score, so that a threshold on it is one on the score, at a border of
+// the fitted steps: the policy needs no table.
+func FitIsotonic(d *Data, verdicts []Verdict, o Options) error {
+	v, err := strongest(verdicts)
+	if err != nil {
+		return err
+	}
+	values, labels, _ := d.column(v.Signal, o.choosing(d))
+	isotonic, err := stats.FitIsotonic(Orient(values, v.PositiveIsHigh), labels)
+	if err != nil {
+		return err
+	}
+	oriented := func(i int) (float64, bool) {
+		value, ok := d.Signal(v.Signal, i)
+		return orient(value, v.PositiveIsHigh), ok
+	}
+	bounding := o.bounding(d)
+	floor, err := o.threshold(d, bounding, func(i int) (float64, bool) {
+		s, ok := oriented(i)
+		return isotonic.Predict(s), ok
+	}, o.Grid)
+	if err != nil {
+		return err
+	}
+	quiet, firing := math.Inf(-1), math.Inf(1)
+	for _, i := range bounding {
+		if s, ok := oriented(i); !ok {
+			continue
+		} else if isotonic.Predict(s) > floor.Threshold {
+			firing = min(firing, s)
+		} else {
+			quiet = max(quiet, s)
+		}
+	}
+	floor.Threshold = orient(between(quiet, firing), v.PositiveIsHigh)
+	v.Floor = floor
+	for i := range verdicts {
+		if other := &verdicts[i]; other != v && other.Kept {
+			other.Kept, other.Reason = false, "passes the bar, but isotonic regression calibrates one score"
+		}
+	}
+	return nil
+}
+
+// between returns a threshold that does not fire on the one score and does on
+// the other; either may be missing, and infinite.
+func between(quiet, firing float64) float64 {
+	switch {
+	case math.IsInf(firing, 1):
+		return quiet
+	case math.IsInf(quiet, -1):
+		return math.Nextafter(firing, math.Inf(-1))
+	default:
+		return midway(firing, quiet)
+	}
 }

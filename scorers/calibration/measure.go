@@ -27,12 +27,13 @@ func measure(n, draws int, seed uint64, statistic stats.Weighted, names ...strin
 // decisionFigures are the names that MeasureDecisions gives.
 var decisionFigures = [...]string{
 	"catch_rate", "escalation_rate", "false_alarm_rate", "precision",
-	"accuracy", "balanced_accuracy", "f1", "prevalence",
+	"accuracy", "balanced_accuracy", "f1", "prevalence", "commit_error_rate",
 }
 
 // MeasureDecisions measures fired against labels: the share of positives caught
 // (recall), of records and of negatives fired on, precision, accuracy, balanced
-// accuracy, F1 and prevalence, each with a bootstrap interval.
+// accuracy, F1, prevalence, and the share of positives among the records not
+// fired on, each with a bootstrap interval.
 func MeasureDecisions(fired, labels []bool, draws int, seed uint64) (Figures, error) {
 	if len(fired) != len(labels) {
 		return nil, score.InvalidInput("lists of unequal length: %d decisions, %d labels", len(fired), len(labels))
@@ -66,10 +67,12 @@ func decisions(fired, labels []bool, weights []int, out []float64) {
 	out[5] = (tp/(tp+fn) + tn/(tn+fp)) / 2
 	out[6] = 2 * tp / (2*tp + fp + fn)
 	out[7] = (tp + fn) / n
+	out[8] = fn / (fn + tn)
 }
 
 // MeasureScore measures how a score orders positives above negatives: AUROC,
-// average precision and prevalence.
+// average precision, prevalence, and the area under the risk–coverage curve
+// where the highest scores are covered first and a negative is an error.
 func MeasureScore(scores []float64, labels []bool, draws int, seed uint64) (Figures, error) {
 	ranked, err := stats.NewRanked(scores, labels)
 	if err != nil {
@@ -77,8 +80,19 @@ func MeasureScore(scores []float64, labels []bool, draws int, seed uint64) (Figu
 	}
 	return measure(len(labels), draws, seed, func(weights []int, out []float64) {
 		out[0], out[1] = ranked.AUROC(weights), ranked.AUPRC(weights)
-		out[2] = prevalence(labels, weights)
-	}, "auroc", "auprc", "prevalence")
+		out[2], out[3] = prevalence(labels, weights), ranked.AURC(weights)
+	}, "auroc", "auprc", "prevalence", "aurc")
+}
+
+// MeasureRankCorrelation measures Spearman's ρ of two lists.
+func MeasureRankCorrelation(x, y []float64, draws int, seed uint64) (Figures, error) {
+	pair, err := stats.NewRankedPair(x, y)
+	if err != nil {
+		return nil, err
+	}
+	return measure(len(x), draws, seed, func(weights []int, out []float64) {
+		out[0] = pair.Spearman(weights)
+	}, "spearman")
 }
 
 func prevalence(labels []bool, weights []int) float64 {
@@ -92,66 +106,108 @@ func prevalence(labels []bool, weights []int) float64 {
 	return float64(positives) / float64(all)
 }
 
+// binning assigns records to bins, whose calibration errors it names.
+type binning struct {
+	// values are the probabilities or confidences of the records, hits what
+	// they ought to predict.
+	values   []float64
+	hits     []bool
+	bins     int
+	assigned []int
+	ece, mce string // names of the figures; empty for none
+}
+
 // MeasureProbability measures a probability of the positive class against
-// labels: Brier score, log loss, and the calibration errors of bins of equal
-// width and of equal mass. Bins of equal mass are those of the whole data.
+// labels: the Brier score with its parts, log loss, and calibration errors: over
+// bins of equal width ("ece", "mce") and of equal mass ("ece_equal_mass"), over
+// 5, 10 and 15 of equal width ("ece_5" …), and over bins by the confidence of
+// the predicted class ("ece_predicted_class"). Bins of equal mass are those of
+// the whole data.
 func MeasureProbability(probabilities []float64, labels []bool, bins, draws int, seed uint64) (Figures, error) {
 	if _, err := stats.Brier(probabilities, labels); err != nil {
 		return nil, err
 	}
-	width, err := stats.EqualWidthAssignment(probabilities, bins)
+	ranked, err := stats.NewRanked(probabilities, labels)
 	if err != nil {
 		return nil, err
 	}
-	mass, err := stats.EqualMassAssignment(probabilities, bins)
+	binnings, err := binningsOf(probabilities, labels, bins)
 	if err != nil {
 		return nil, err
+	}
+	names := []string{"log_loss", "brier", "brier_reliability", "brier_resolution", "brier_uncertainty"}
+	for _, b := range binnings {
+		names = append(names, b.ece)
+		if b.mce != "" {
+			names = append(names, b.mce)
+		}
 	}
 	return measure(len(labels), draws, seed, func(weights []int, out []float64) {
-		out[0], out[1] = meanLosses(probabilities, labels, weights)
-		out[2], out[3] = calibrationErrors(probabilities, labels, width, bins, weights)
-		out[4], _ = calibrationErrors(probabilities, labels, mass, bins, weights)
-	}, "brier", "log_loss", "ece", "mce", "ece_equal_mass")
+		brier := ranked.Brier(probabilities, weights)
+		out = append(out[:0], logLoss(probabilities, labels, weights), brier.Brier, brier.Reliability, brier.Resolution, brier.Uncertainty)
+		for _, b := range binnings {
+			ece, mce := calibrationErrors(b, weights)
+			out = append(out, ece)
+			if b.mce != "" {
+				out = append(out, mce)
+			}
+		}
+	}, names...)
 }
 
-// meanLosses returns the weighted Brier score and log loss.
-func meanLosses(probabilities []float64, labels []bool, weights []int) (brier, logLoss float64) {
-	total := 0.0
-	for i, w := range weights {
-		if w == 0 {
-			continue
-		}
-		weight, p := float64(w), probabilities[i]
-		miss := p
-		if labels[i] {
-			miss = 1 - p
-		}
-		brier += weight * miss * miss
-		logLoss -= weight * math.Log(max(stats.LogLossClip, min(1-stats.LogLossClip, 1-miss)))
-		total += weight
+func binningsOf(probabilities []float64, labels []bool, bins int) ([]binning, error) {
+	confidence, right := stats.PredictedClass(probabilities, labels)
+	all := []binning{
+		{values: probabilities, hits: labels, bins: bins, ece: "ece", mce: "mce"},
+		{values: probabilities, hits: labels, bins: 5, ece: "ece_5"},
+		{values: probabilities, hits: labels, bins: 10, ece: "ece_10"},
+		{values: probabilities, hits: labels, bins: 15, ece: "ece_15"},
+		{values: confidence, hits: right, bins: bins, ece: "ece_predicted_class"},
 	}
-	return brier / total, logLoss / total
+	for i := range all {
+		var err error
+		if all[i].assigned, err = stats.EqualWidthAssignment(all[i].values, all[i].bins); err != nil {
+			return nil, err
+		}
+	}
+	mass := binning{values: probabilities, hits: labels, bins: bins, ece: "ece_equal_mass"}
+	var err error
+	mass.assigned, err = stats.EqualMassAssignment(probabilities, bins)
+	return append(all, mass), err
 }
 
-// calibrationErrors returns the weighted ECE and MCE of records assigned to
-// bins.
-func calibrationErrors(probabilities []float64, labels []bool, assigned []int, bins int, weights []int) (ece, mce float64) {
-	confidence, hits, count := make([]float64, bins), make([]float64, bins), make([]float64, bins)
+// logLoss returns the weighted log loss.
+func logLoss(probabilities []float64, labels []bool, weights []int) float64 {
+	sum, total := 0.0, 0.0
+	for i, w := range weights {
+		p := probabilities[i]
+		if !labels[i] {
+			p = 1 - p
+		}
+		sum -= float64(w) * math.Log(max(stats.LogLossClip, min(1-stats.LogLossClip, p)))
+		total += float64(w)
+	}
+	return sum / total
+}
+
+// calibrationErrors returns the weighted ECE and MCE of a binning.
+func calibrationErrors(b binning, weights []int) (ece, mce float64) {
+	confidence, hits, count := make([]float64, b.bins), make([]float64, b.bins), make([]float64, b.bins)
 	total := 0.0
 	for i, w := range weights {
-		weight, b := float64(w), assigned[i]
-		confidence[b] += weight * probabilities[i]
-		if labels[i] {
-			hits[b] += weight
+		weight, bin := float64(w), b.assigned[i]
+		confidence[bin] += weight * b.values[i]
+		if b.hits[i] {
+			hits[bin] += weight
 		}
-		count[b] += weight
+		count[bin] += weight
 		total += weight
 	}
-	for b := range bins {
-		if count[b] > 0 {
-			gap := math.Abs(hits[b] - confidence[b])
+	for bin := range b.bins {
+		if count[bin] > 0 {
+			gap := math.Abs(hits[bin] - confidence[bin])
 			ece += gap / total
-			mce = max(mce, gap/count[b])
+			mce = max(mce, gap/count[bin])
 		}
 	}
 	return ece, mce

@@ -2,7 +2,7 @@ package calibration
 
 import (
 	"errors"
-	"slices"
+	"math"
 
 	"google.golang.org/protobuf/proto"
 
@@ -30,11 +30,33 @@ func FromMessage(m *plumblinev1.CalibrationRecord) Record {
 			r.Arms = map[string]Outcome{}
 		}
 		r.Arms[name] = Outcome{
-			F1: arm.GetF1(), EM: arm.GetEm(), Passages: arm.GetPassages(),
-			Tokens: arm.GetTokens(), Calls: arm.GetCalls(), Failed: arm.GetFailed(),
+			F1: arm.GetF1(), EM: arm.GetEm(), Failed: arm.GetFailed(),
+			Cost: Cost{Passages: arm.GetPassages(), Tokens: arm.GetTokens(), Calls: arm.GetCalls()},
+		}
+	}
+	if p := m.GetProbe(); p != nil {
+		r.Probe = Cost{Passages: p.GetPassages(), Tokens: p.GetTokens(), Calls: p.GetCalls()}
+	}
+	if ranking := m.GetRanking(); ranking != nil {
+		r.Ranking = &Ranking{
+			Ranked: ranking.GetRankedIds(), Gold: ranking.GetGoldIds(),
+			Window: int(ranking.GetWindow()), Unanswerable: ranking.GetUnanswerable(),
 		}
 	}
 	return r
+}
+
+// sideOf is the side that options name; every record is on it if they name
+// none.
+func sideOf(d *Data, split plumblinev1.Split) func(i int) bool {
+	switch split {
+	case plumblinev1.Split_SPLIT_CALIBRATION:
+		return func(i int) bool { return d.Split(i) == Calibration }
+	case plumblinev1.Split_SPLIT_TEST:
+		return func(i int) bool { return d.Split(i) == Test }
+	default:
+		return func(int) bool { return true }
+	}
 }
 
 // InputName returns the policy input of a signal: retrieval signals stand under
@@ -85,10 +107,30 @@ func optionsOf(m *plumblinev1.FitOptions) (Options, error) {
 		o.Method = MethodBudget
 	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_RISK_CONTROL:
 		o.Method = MethodRiskControl
+	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_VALIDATION_F1:
+		o.Method = MethodGain
+	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_COST_SENSITIVE:
+		if m.Target == nil || !(m.GetTarget() >= 0) || math.IsInf(m.GetTarget(), 0) {
+			return o, score.InvalidInput("options.target: the cost-sensitive method needs λ, the F1 that one unit of cost is worth, at least 0")
+		}
+		o.Method, o.Price = MethodGain, priceOf(m.GetTarget(), m.GetCostUnit())
 	default:
-		return o, score.InvalidInput("options.method: %v needs the outcomes of arms and is not offered by Fit", m.GetMethod())
+		return o, score.InvalidInput("options.method: unknown method %v", m.GetMethod())
 	}
+	o.Never, o.Always, o.Grid = arm(m.GetNeverArm(), o.Never), arm(m.GetAlwaysArm(), o.Always), m.GetThresholdGrid()
 	return o, nil
+}
+
+// priceOf is λ times the cost in the unit.
+func priceOf(lambda float64, unit plumblinev1.CostUnit) func(Cost) float64 {
+	switch unit {
+	case plumblinev1.CostUnit_COST_UNIT_TOKENS:
+		return func(c Cost) float64 { return lambda * c.Tokens }
+	case plumblinev1.CostUnit_COST_UNIT_CALLS:
+		return func(c Cost) float64 { return lambda * c.Calls }
+	default:
+		return func(c Cost) float64 { return lambda * c.Passages }
+	}
 }
 
 // Fit chooses signals and thresholds on the calibration split of the data and
@@ -103,6 +145,9 @@ func Fit(d *Data, m *plumblinev1.FitOptions, provenance *plumblinev1.Provenance)
 	}
 	if m.GetDataName() == "" {
 		return nil, score.MissingInput("options.data_name: name the data, so that a policy says what it was fitted on")
+	}
+	if o.Method == MethodGain {
+		d.labelByBenefit(o.Never, o.Always)
 	}
 	if err := d.Assign(o.Share, o.Seed); err != nil {
 		return nil, err
@@ -132,12 +177,16 @@ func Fit(d *Data, m *plumblinev1.FitOptions, provenance *plumblinev1.Provenance)
 	for _, w := range warnings {
 		response.Warnings = append(response.Warnings, w.String())
 	}
-	figures, err := MeasureDecisions(Decide(d, test, g, naming.Input), d.labels(test), o.Draws, o.Seed)
-	if err != nil {
+	e := evaluation{data: d, gate: g, draws: o.Draws, seed: o.Seed}
+	if figures, n, err := e.measure(test); err == nil {
+		response.Metrics = estimates(figures, n)
+	} else {
 		response.Warnings = append(response.Warnings, "no held-out figures: "+score.Reason(err).Reason)
-		return response, nil
 	}
-	response.Metrics = estimates(figures, len(test))
+	if figures, n, err := e.measure(calibration); err == nil {
+		response.CalibrationMetrics = estimates(figures, n)
+	}
+	response.Groups = e.groups(test)
 	return response, nil
 }
 
@@ -178,11 +227,16 @@ func describeMethod(m *plumblinev1.FitOptions) string {
 
 // fitPolicy sets thresholds and builds the policy; verdicts are updated.
 func fitPolicy(d *Data, verdicts []Verdict, combination plumblinev1.Combination, o Options, n Naming) (*plumblinev1.Policy, error) {
-	if err := SetFloors(d, verdicts, o); err != nil {
-		return nil, err
-	}
 	switch combination {
 	case plumblinev1.Combination_COMBINATION_UNSPECIFIED, plumblinev1.Combination_COMBINATION_ANY_FLOOR:
+		if err := SetFloors(d, verdicts, o); err != nil {
+			return nil, err
+		}
+		return FloorsPolicy(verdicts, n), nil
+	case plumblinev1.Combination_COMBINATION_ISOTONIC:
+		if err := FitIsotonic(d, verdicts, o); err != nil {
+			return nil, err
+		}
 		return FloorsPolicy(verdicts, n), nil
 	case plumblinev1.Combination_COMBINATION_LOGISTIC:
 		c, err := FitClassifier(d, verdicts, o)
@@ -190,14 +244,12 @@ func fitPolicy(d *Data, verdicts []Verdict, combination plumblinev1.Combination,
 			return nil, err
 		}
 		return ClassifierPolicy(c, n), nil
-	case plumblinev1.Combination_COMBINATION_PLATT:
+	default: // Platt's; the schema admits no other
 		c, err := FitCalibrated(d, verdicts, o)
 		if err != nil {
 			return nil, err
 		}
 		return ClassifierPolicy(c, n), nil
-	default:
-		return nil, score.InvalidInput("options.combination: %v makes no policy; use Platt's scaling or floors", combination)
 	}
 }
 
@@ -220,7 +272,7 @@ func verdictMessages(d *Data, verdicts []Verdict, o Options) []*plumblinev1.Sign
 		if v.RedundantWith != "" {
 			m.Correlation = &v.Correlation
 		}
-		if v.Kept {
+		if v.Kept && v.Floor.N > 0 {
 			m.Threshold = &v.Floor.Threshold
 			describeFloor(m, d, v, index, o)
 		}
@@ -275,105 +327,6 @@ func estimate(i stats.Interval, n int) *plumblinev1.Estimate {
 		Value: &i.Value, Lower: &i.Lower, Upper: &i.Upper,
 		Status: plumblinev1.Status_STATUS_OK, N: uint64(n),
 	}
-}
-
-// Evaluate measures a score, or the policy g if the options name one, on every
-// labelled record, in all and by group. The score counts as a probability, with
-// calibration errors, if all its values lie in [0, 1].
-func Evaluate(d *Data, m *plumblinev1.EvaluateOptions, g *gate.Gate) (*plumblinev1.EvaluateResponse, error) {
-	if (m.GetPolicy() == "") == (m.GetScore() == "") {
-		return nil, score.InvalidInput("options: name either a policy or a score")
-	}
-	e := evaluation{data: d, gate: g, options: m, draws: 1000, bins: 15, threshold: 0.5}
-	if m.GetBootstrap() > 0 {
-		e.draws = int(m.GetBootstrap())
-	}
-	if m.GetBins() > 0 {
-		e.bins = int(m.GetBins())
-	}
-	if m.Threshold != nil {
-		e.threshold = m.GetThreshold()
-	}
-	all := make([]int, 0, d.Len())
-	byGroup := map[Group][]int{}
-	for i := range d.Len() {
-		if _, ok := d.Label(i); ok {
-			all = append(all, i)
-			byGroup[d.Group(i)] = append(byGroup[d.Group(i)], i)
-		}
-	}
-	figures, n, err := e.measure(all)
-	if err != nil {
-		return nil, err
-	}
-	response := &plumblinev1.EvaluateResponse{Metrics: estimates(figures, n)}
-	if left := len(all) - n; left > 0 {
-		response.Warnings = append(response.Warnings, warnf("%d of %d records lack the score and are left out", left, len(all)))
-	}
-	if unlabelled := d.Len() - len(all); unlabelled > 0 {
-		response.Warnings = append(response.Warnings, warnf("%d records have no label and are left out", unlabelled))
-	}
-	if len(byGroup) < 2 {
-		return response, nil
-	}
-	for _, group := range sortedGroups(byGroup) {
-		metrics := &plumblinev1.GroupMetrics{Dataset: group.Dataset, Model: group.Model}
-		if figures, n, err := e.measure(byGroup[group]); err == nil {
-			metrics.Metrics = estimates(figures, n)
-		}
-		response.Groups = append(response.Groups, metrics)
-	}
-	return response, nil
-}
-
-// evaluation is one Evaluate call.
-type evaluation struct {
-	data      *Data
-	gate      *gate.Gate
-	options   *plumblinev1.EvaluateOptions
-	draws     int
-	bins      int
-	threshold float64
-}
-
-// measure returns the figures of the given records and how many of them could
-// be measured.
-func (e evaluation) measure(index []int) (Figures, int, error) {
-	seed := e.options.GetSeed()
-	if e.gate != nil {
-		figures, err := MeasureDecisions(Decide(e.data, index, e.gate, InputName), e.data.labels(index), e.draws, seed)
-		return figures, len(index), err
-	}
-	values, labels, _ := e.data.column(e.options.GetScore(), index)
-	if len(values) == 0 {
-		return nil, 0, score.MissingInput("no labelled record has the score %q", e.options.GetScore())
-	}
-	figures, err := MeasureScore(values, labels, e.draws, seed)
-	if err != nil {
-		return nil, 0, err
-	}
-	fired := make([]bool, len(values))
-	for i, v := range values {
-		fired[i] = v >= e.threshold
-	}
-	parts := []func() (Figures, error){
-		func() (Figures, error) { return MeasureDecisions(fired, labels, e.draws, seed) },
-	}
-	if slices.Min(values) >= 0 && slices.Max(values) <= 1 {
-		parts = append(parts, func() (Figures, error) {
-			return MeasureProbability(values, labels, e.bins, e.draws, seed)
-		})
-	}
-	for _, part := range parts {
-		more, err := part()
-		if err != nil {
-			return nil, 0, err
-		}
-		for name, v := range more {
-			figures[name] = v
-		}
-	}
-	return figures, len(values), nil
 }
 
 // IsOptionsError says whether an error is the caller's: options or records

@@ -193,7 +193,7 @@ func TestKnownSignalsOfNQ(t *testing.T) {
 		}
 	})
 	for name, want := range map[string]float64{"perplexity": 0.629, "ln_entropy": 0.618, "eigen_score": 0.635} {
-		r, err := calibration.Evaluate(&d, &plumblinev1.EvaluateOptions{Score: name}, nil)
+		r, err := calibration.Evaluate(&d, &plumblinev1.EvaluateOptions{Score: name}, calibration.Gates{})
 		if err != nil || math.Abs(r.GetMetrics()["auroc"].GetValue()-want) > 0.0005 {
 			t.Errorf("%s: AUROC %v, %v, want %v", name, r.GetMetrics()["auroc"], err, want)
 		}
@@ -214,7 +214,7 @@ func TestReplayOfAlwaysFiringThresholdWarns(t *testing.T) {
 	},
 	) {
 		f1 := func(prediction string) calibration.Outcome {
-			o := calibration.Outcome{Calls: 1}
+			o := calibration.Outcome{Cost: calibration.Cost{Calls: 1}}
 			for _, gold := range r.Gold {
 				o.F1 = max(o.F1, answer.F1(answer.SQuAD, prediction, gold))
 			}

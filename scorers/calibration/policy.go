@@ -47,7 +47,8 @@ func FloorsPolicy(verdicts []Verdict, n Naming) *plumblinev1.Policy {
 const probabilityThreshold = "probability"
 
 // ClassifierPolicy is the policy that fires if the classifier's probability is
-// above its threshold. A signal that is missing counts as the mean.
+// above its threshold. Of several signals one that is missing counts as the
+// mean; where there is only one, its absence fires.
 func ClassifierPolicy(c Classifier, n Naming) *plumblinev1.Policy {
 	policy := n.policy("Fires if a logistic regression over the kept signals says so.")
 	rule := &plumblinev1.LogisticRule{
@@ -55,7 +56,7 @@ func ClassifierPolicy(c Classifier, n Naming) *plumblinev1.Policy {
 	}
 	for _, t := range c.Terms {
 		input := n.input(t.Signal, n.Then)
-		input.Optional = true
+		input.Optional = len(c.Terms) > 1
 		policy.Inputs = append(policy.Inputs, input)
 		rule.Terms = append(rule.Terms, &plumblinev1.LogisticTerm{
 			Input: input.GetName(), Mean: t.Mean, Stddev: t.Deviation, Weight: t.Weight,

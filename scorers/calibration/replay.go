@@ -14,10 +14,16 @@ import (
 type Outcome struct {
 	// F1 and EM are the answer's token F1 and exact match, in [0, 1].
 	F1, EM float64
-	// Passages, Tokens and Calls are the arm's costs.
-	Passages, Tokens, Calls float64
+	// Cost is what the arm spent.
+	Cost
 	// Failed says that the arm gave no usable answer.
 	Failed bool
+}
+
+// Cost is what was spent on one question.
+type Cost struct {
+	// Passages returned, Tokens used and model Calls made.
+	Passages, Tokens, Calls float64
 }
 
 // Paired is one question with the recorded outcomes of both arms.
@@ -27,7 +33,7 @@ type Paired struct {
 	// Never and Always are the outcomes without and with retrieval.
 	Never, Always Outcome
 	// Probe is the cost of asking for the score, paid on either branch.
-	Probe Outcome
+	Probe Cost
 }
 
 // Benefit returns F1 with retrieval minus F1 without; retrieval helps iff it is
@@ -44,8 +50,9 @@ func (o Outcome) f1() float64 {
 
 // Totals are means over questions of a routing.
 type Totals struct {
-	// F1, EM, Passages, Tokens and Calls are means over all questions.
-	F1, EM, Passages, Tokens, Calls float64
+	// F1, EM and Cost are means over all questions.
+	F1, EM float64
+	Cost
 	// RouteRate is the share of questions that retrieve.
 	RouteRate float64
 	// N is the number of questions, failures included.
@@ -71,7 +78,7 @@ func Replay(questions []Paired, routed []bool, probe bool) (Totals, error) {
 		}
 		t.add(taken)
 		if probe {
-			t.add(Outcome{Passages: q.Probe.Passages, Tokens: q.Probe.Tokens, Calls: q.Probe.Calls})
+			t.add(Outcome{Cost: q.Probe})
 		}
 	}
 	for _, sum := range []*float64{&t.F1, &t.EM, &t.Passages, &t.Tokens, &t.Calls, &t.RouteRate} {
@@ -88,6 +95,18 @@ func (t *Totals) add(o Outcome) {
 	t.Passages += o.Passages
 	t.Tokens += o.Tokens
 	t.Calls += o.Calls
+}
+
+// swap exchanges one question's outcome for another in a sum.
+func (t *Totals) swap(out, in Outcome) {
+	t.add(in)
+	t.F1 -= out.f1()
+	if !out.Failed {
+		t.EM -= out.EM
+	}
+	t.Passages -= out.Passages
+	t.Tokens -= out.Tokens
+	t.Calls -= out.Calls
 }
 
 // Oracle returns the routing by the better arm, which nobody can know

@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
-	"plumbline/scorers/calibration/stats"
 	"plumbline/scorers/gate"
 	"plumbline/scorers/score"
 )
@@ -24,6 +23,7 @@ func sortedGroups[V any](groups map[Group]V) []Group {
 // routing is one Replay call.
 type routing struct {
 	questions []Paired
+	index     []int     // the records of the questions
 	scores    []float64 // oriented: route iff above the threshold; NaN routes
 	draws     int
 	seed      uint64
@@ -31,29 +31,28 @@ type routing struct {
 
 // ReplayRecords replays the recorded outcomes of two arms by the policy g or by
 // the score that the options name, beside always, never, route-count-matched
-// random and the oracle. A question without the score retrieves.
+// random and the oracle; in all, by group, and over the questions on which
+// neither arm failed. A question without the score retrieves. What a probe cost
+// is added to the policy alone: the others do not ask for a score.
 func ReplayRecords(d *Data, m *plumblinev1.ReplayOptions, g *gate.Gate) (*plumblinev1.ReplayResponse, error) {
 	if (m.GetPolicy() == "") == (m.GetScore() == "") {
 		return nil, score.InvalidInput("options: name either a policy or a score")
 	}
-	r := routing{draws: 1000, seed: m.GetSeed()}
-	if m.GetBootstrap() > 0 {
-		r.draws = int(m.GetBootstrap())
-	}
-	response := &plumblinev1.ReplayResponse{}
-	index := r.load(d, m, response)
-	if len(index) == 0 {
+	r := &routing{draws: cmp.Or(int(m.GetBootstrap()), 1000), seed: m.GetSeed()}
+	response := &plumblinev1.ReplayResponse{OracleSkipsTies: m.GetOracleSkipsTies()}
+	r.load(d, m, response)
+	if len(r.questions) == 0 {
 		return nil, score.MissingInput("no record has the outcomes of both arms %q and %q", arm(m.GetNeverArm(), "never"), arm(m.GetAlwaysArm(), "always"))
 	}
 	routes := map[string][]bool{
-		"always": filled(len(index), true),
-		"never":  filled(len(index), false),
+		"always": filled(len(r.questions), true),
+		"never":  filled(len(r.questions), false),
 		"oracle": Oracle(r.questions, m.GetOracleSkipsTies()),
 	}
 	var routed []bool
 	switch {
 	case g != nil:
-		routed = Decide(d, index, g, InputName)
+		routed = Decide(d, r.index, g, InputName)
 	case m.Threshold != nil:
 		routed = r.route(m)
 	}
@@ -65,16 +64,26 @@ func ReplayRecords(d *Data, m *plumblinev1.ReplayOptions, g *gate.Gate) (*plumbl
 		routes["policy"], routes["random"] = routed, random
 		response.Warnings = append(response.Warnings, degenerate(routed)...)
 	}
-	for _, name := range []string{"policy", "always", "never", "random", "oracle"} {
-		if route, ok := routes[name]; ok {
-			response.Policies = append(response.Policies, &plumblinev1.RoutedPolicy{Name: name, Metrics: r.measure(route)})
+	everything := r.where(func(Paired) bool { return true })
+	response.Policies = r.measureAll(routes, everything)
+	if fine := r.where(func(q Paired) bool { return !q.Never.Failed && !q.Always.Failed }); len(fine) < len(everything) && len(fine) > 0 {
+		response.SuccessOnly = r.measureAll(routes, fine)
+	}
+	cells := r.cells()
+	if len(cells) > 1 {
+		for _, group := range sortedGroups(cells) {
+			response.Groups = append(response.Groups, &plumblinev1.GroupRouting{
+				Dataset: group.Dataset, Model: group.Model, Policies: r.measureAll(routes, cells[group]),
+			})
 		}
 	}
 	if m.GetScore() != "" {
-		response.Frontier = r.frontier(m.GetBelow())
+		response.Frontier = thinned(r.frontier(m.GetBelow()))
 		response.Benefit = r.benefit()
 	}
-	return response, nil
+	var err error
+	response.Comparisons, err = r.compare(routes, everything, cells, cmp.Or(int(m.GetBootstrap()), differenceDraws))
+	return response, err
 }
 
 func arm(name, fallback string) string { return cmp.Or(name, fallback) }
@@ -88,45 +97,75 @@ func filled(n int, v bool) []bool {
 }
 
 // load takes the questions that have both arms, and their oriented scores.
-func (r *routing) load(d *Data, m *plumblinev1.ReplayOptions, response *plumblinev1.ReplayResponse) []int {
-	var index []int
-	lacking := 0
+func (r *routing) load(d *Data, m *plumblinev1.ReplayOptions, response *plumblinev1.ReplayResponse) {
+	neverArm, alwaysArm := arm(m.GetNeverArm(), "never"), arm(m.GetAlwaysArm(), "always")
+	onSide := sideOf(d, m.GetSplit())
+	response.Failures = map[string]uint64{neverArm: 0, alwaysArm: 0}
+	lacking, without := 0, 0
 	for i := range d.Len() {
-		never, okNever := d.Arm(arm(m.GetNeverArm(), "never"), i)
-		always, okAlways := d.Arm(arm(m.GetAlwaysArm(), "always"), i)
-		if !okNever || !okAlways {
+		if !onSide(i) {
 			continue
 		}
-		index = append(index, i)
+		never, okNever := d.Arm(neverArm, i)
+		always, okAlways := d.Arm(alwaysArm, i)
+		if !okNever || !okAlways {
+			without++
+			continue
+		}
+		response.Failures[neverArm] += count(never.Failed)
+		response.Failures[alwaysArm] += count(always.Failed)
 		group := d.Group(i)
+		r.index = append(r.index, i)
 		r.questions = append(r.questions, Paired{
-			ID: d.records[i].id, Dataset: group.Dataset, Model: group.Model, Never: never, Always: always,
+			ID: d.records[i].id, Dataset: group.Dataset, Model: group.Model,
+			Never: never, Always: always, Probe: d.Probe(i),
 		})
 		value, ok := d.Signal(m.GetScore(), i)
-		switch {
-		case !ok:
+		if !ok {
 			value = math.NaN()
 			lacking++
-		case m.GetBelow():
-			value = -value
 		}
-		r.scores = append(r.scores, value)
+		r.scores = append(r.scores, orient(value, !m.GetBelow()))
 	}
-	if left := d.Len() - len(index); left > 0 {
-		response.Warnings = append(response.Warnings, warnf("%d records lack an arm and are left out", left))
+	if without > 0 {
+		response.Warnings = append(response.Warnings, warnf("%d records lack an arm and are left out", without))
 	}
 	if m.GetScore() != "" && lacking > 0 {
 		response.Warnings = append(response.Warnings, warnf("%d questions lack the score and retrieve", lacking))
 	}
-	return index
+}
+
+func count(yes bool) uint64 {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// where returns the questions that hold.
+func (r *routing) where(holds func(Paired) bool) []int {
+	var out []int
+	for i, q := range r.questions {
+		if holds(q) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// cells are the questions of each dataset and model.
+func (r *routing) cells() map[Group][]int {
+	cells := map[Group][]int{}
+	for i, q := range r.questions {
+		group := Group{q.Dataset, q.Model}
+		cells[group] = append(cells[group], i)
+	}
+	return cells
 }
 
 // route applies the threshold; equality does not retrieve, a missing score does.
 func (r *routing) route(m *plumblinev1.ReplayOptions) []bool {
-	threshold := m.GetThreshold()
-	if m.GetBelow() {
-		threshold = -threshold
-	}
+	threshold := orient(m.GetThreshold(), !m.GetBelow())
 	routed := make([]bool, len(r.scores))
 	for i, s := range r.scores {
 		routed[i] = math.IsNaN(s) || s > threshold
@@ -156,39 +195,84 @@ func countRouted(routed []bool) int {
 	return n
 }
 
+// routings are the names of the routings, in the order of a response.
+var routings = [...]string{"policy", "always", "never", "random", "oracle"}
+
 // routeFigures are the names that measure gives.
 var routeFigures = [...]string{"f1", "em", "passages", "tokens", "calls", "route_rate"}
 
-func (r *routing) measure(routed []bool) map[string]*plumblinev1.Estimate {
-	columns := make([][]float64, len(routeFigures))
-	for f := range columns {
-		columns[f] = make([]float64, len(routed))
-	}
-	for i := range routed {
-		// One question cannot fail to be replayed.
-		t, _ := Replay(r.questions[i:i+1], routed[i:i+1], false)
-		for f, v := range []float64{t.F1, t.EM, t.Passages, t.Tokens, t.Calls, t.RouteRate} {
-			columns[f][i] = v
+func (r *routing) measureAll(routes map[string][]bool, subset []int) []*plumblinev1.RoutedPolicy {
+	var out []*plumblinev1.RoutedPolicy
+	for _, name := range routings {
+		route, ok := routes[name]
+		if !ok {
+			continue
 		}
-	}
-	figures, err := measure(len(routed), r.draws, r.seed, func(weights []int, out []float64) {
-		for f, column := range columns {
-			out[f] = weightedMean(column, weights)
+		columns := r.columns(route, subset, name == "policy")
+		figures, err := measureMeans(columns, r.draws, r.seed, routeFigures[:]...)
+		if err != nil {
+			continue // an empty subset is not measured
 		}
-	}, routeFigures[:]...)
-	if err != nil {
-		return nil
+		out = append(out, &plumblinev1.RoutedPolicy{Name: name, Metrics: estimates(figures, len(subset))})
 	}
-	return estimates(figures, len(routed))
+	return out
 }
 
-func weightedMean(values []float64, weights []int) float64 {
-	sum, total := 0.0, 0.0
-	for i, w := range weights {
-		sum += float64(w) * values[i]
-		total += float64(w)
+// columns are the routeFigures of each question of the subset.
+func (r *routing) columns(routed []bool, subset []int, probe bool) [][]float64 {
+	columns := make([][]float64, len(routeFigures))
+	for _, i := range subset {
+		// One question cannot fail to be replayed.
+		t, _ := Replay(r.questions[i:i+1], routed[i:i+1], probe)
+		for f, v := range []float64{t.F1, t.EM, t.Passages, t.Tokens, t.Calls, t.RouteRate} {
+			columns[f] = append(columns[f], v)
+		}
 	}
-	return sum / total
+	return columns
+}
+
+// pairsCompared are the routings whose F1 is compared.
+var pairsCompared = [...][2]string{
+	{"policy", "always"}, {"policy", "never"}, {"policy", "random"}, {"always", "never"},
+}
+
+// compare tests the F1 of routings against each other: over all questions, and
+// in each cell if there are several. The tests of the cells are one family, or
+// those of all questions where there is one cell.
+func (r *routing) compare(routes map[string][]bool, everything []int, cells map[Group][]int, draws int) ([]*plumblinev1.PairedComparison, error) {
+	pair := func(subset []int, group Group) []*plumblinev1.PairedComparison {
+		var out []*plumblinev1.PairedComparison
+		for _, names := range pairsCompared {
+			a, okA := routes[names[0]]
+			b, okB := routes[names[1]]
+			if !okA || !okB {
+				continue
+			}
+			x, y := r.columns(a, subset, false)[0], r.columns(b, subset, false)[0]
+			differences := make([]float64, len(x))
+			for i := range x {
+				differences[i] = x[i] - y[i]
+			}
+			figures, err := measureMeans([][]float64{differences}, draws, r.seed, "f1")
+			if err != nil {
+				continue // an empty subset is not measured
+			}
+			out = append(out, &plumblinev1.PairedComparison{
+				First: names[0], Second: names[1], Dataset: group.Dataset, Model: group.Model, Metric: "f1",
+				Difference: estimate(figures["f1"], len(subset)), PValue: signedRank(x, y),
+			})
+		}
+		return out
+	}
+	all := pair(everything, Group{})
+	if len(cells) < 2 {
+		return all, adjust(all)
+	}
+	var family []*plumblinev1.PairedComparison
+	for _, group := range sortedGroups(cells) {
+		family = append(family, pair(cells[group], group)...)
+	}
+	return append(all, family...), adjust(family)
 }
 
 // frontier sweeps the threshold over all observed scores.
@@ -204,27 +288,22 @@ func (r *routing) frontier(below bool) []*plumblinev1.FrontierPoint {
 		return r.scores[i]
 	}
 	slices.SortFunc(index, func(a, b int) int { return cmp.Compare(oriented(b), oriented(a)) })
-	f1, passages := 0.0, 0.0
+	var sum Totals
 	for _, q := range r.questions {
-		f1 += q.Never.f1()
-		passages += q.Never.Passages
+		sum.add(q.Never)
+		sum.add(Outcome{Cost: q.Probe})
 	}
 	n := float64(len(index))
 	var points []*plumblinev1.FrontierPoint
 	for rank, i := range index {
 		// The threshold at this score routes exactly those above it.
 		if s := oriented(i); !math.IsInf(s, 1) && (rank == 0 || oriented(index[rank-1]) > s) {
-			threshold := s
-			if below {
-				threshold = -s
-			}
 			points = append(points, &plumblinev1.FrontierPoint{
-				Threshold: threshold, RouteRate: float64(rank) / n, F1: f1 / n, Passages: passages / n,
+				Threshold: orient(s, !below), RouteRate: float64(rank) / n, F1: sum.F1 / n, Em: sum.EM / n,
+				Passages: sum.Passages / n, Tokens: sum.Tokens / n, Calls: sum.Calls / n,
 			})
 		}
-		q := r.questions[i]
-		f1 += q.Benefit()
-		passages += q.Always.Passages - q.Never.Passages
+		sum.swap(r.questions[i].Never, r.questions[i].Always)
 	}
 	return points
 }
@@ -240,20 +319,12 @@ func (r *routing) benefit() map[string]*plumblinev1.Estimate {
 		}
 	}
 	out := map[string]*plumblinev1.Estimate{}
-	figures, err := MeasureScore(scores, helps, r.draws, r.seed)
-	if err == nil {
+	if figures, err := MeasureScore(scores, helps, r.draws, r.seed); err == nil {
+		delete(figures, "aurc") // benefit is not a rightness
 		out = estimates(figures, len(scores))
 	}
-	rho := stats.Interval{}
-	rho.Value, rho.Err = stats.Spearman(scores, gains)
-	rho.Lower, rho.Upper = rho.Value, rho.Value
-	out["spearman"] = spearmanEstimate(rho, len(scores))
+	if figures, err := MeasureRankCorrelation(scores, gains, r.draws, r.seed); err == nil {
+		out["spearman"] = estimate(figures["spearman"], len(scores))
+	}
 	return out
-}
-
-// spearmanEstimate has no interval: ranks change with every draw.
-func spearmanEstimate(rho stats.Interval, n int) *plumblinev1.Estimate {
-	e := estimate(rho, n)
-	e.Lower, e.Upper = nil, nil
-	return e
 }

@@ -30,6 +30,13 @@ func Orient(values []float64, positiveIsHigh bool) []float64 {
 	return negated
 }
 
+func orient(v float64, positiveIsHigh bool) float64 {
+	if positiveIsHigh {
+		return v
+	}
+	return -v
+}
+
 // Candidate is one threshold with what it does on the data.
 type Candidate struct {
 	// Threshold: the rule fires iff the oriented score is above it.
@@ -165,6 +172,51 @@ func TargetPrecision(candidates []Candidate, precision float64) (Candidate, erro
 		return Candidate{}, score.NotApplicable("no threshold reaches a precision of %g on this data", precision)
 	}
 	return c, nil
+}
+
+// gainTolerance keeps rounding from telling equal sums of gains apart.
+const gainTolerance = 1e-12
+
+// BestGain returns the threshold whose firing gains most: gains[i] is what
+// firing on record i brings, such as F1 with retrieval minus F1 without, less
+// the price of retrieving. Equal gains go to the threshold that fires less. The
+// thresholds tried are those of the grid, or all Candidates if it is empty.
+//
+// With the plain difference in F1 this is the sweep of validation F1
+// (BeyondUncertainty's choice of τ); with λ times the cost taken off it is its
+// equation 4, retrieve iff the expected benefit exceeds λ·cost, where that
+// rule is a threshold on the score.
+func BestGain(oriented, gains []float64, labels []bool, grid []float64) (Candidate, error) {
+	if len(gains) != len(oriented) {
+		return Candidate{}, score.InvalidInput("lists of unequal length: %d scores, %d gains", len(oriented), len(gains))
+	}
+	candidates, err := Candidates(oriented, labels)
+	if err != nil {
+		return Candidate{}, err
+	}
+	if len(grid) > 0 {
+		candidates = make([]Candidate, len(grid))
+		for i, tau := range grid {
+			candidates[i] = at(tau, oriented, labels)
+		}
+		slices.SortStableFunc(candidates, func(a, b Candidate) int { return cmp.Compare(a.Fired, b.Fired) })
+	}
+	index := make([]int, len(oriented))
+	for i := range index {
+		index[i] = i
+	}
+	slices.SortStableFunc(index, func(a, b int) int { return cmp.Compare(oriented[b], oriented[a]) })
+	sums := make([]float64, len(index)+1) // by number of records fired on
+	for k, i := range index {
+		sums[k+1] = sums[k] + gains[i]
+	}
+	winner := candidates[0]
+	for _, c := range candidates {
+		if sums[c.Fired] > sums[winner.Fired]+gainTolerance*float64(c.N) {
+			winner = c
+		}
+	}
+	return winner, nil
 }
 
 func checkShare(name string, v float64) error {

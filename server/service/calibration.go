@@ -39,11 +39,14 @@ func (s *Service) Evaluate(ctx context.Context, source Source[plumblinev1.Evalua
 	if err != nil {
 		return nil, err
 	}
-	policy, err := s.optionalGate(options.GetPolicy())
-	if err != nil {
+	var gates calibration.Gates
+	if gates.Policy, err = s.optionalGate("options.policy", options.GetPolicy()); err != nil {
 		return nil, err
 	}
-	response, err := calibration.Evaluate(data, options, policy)
+	if gates.Against, err = s.optionalGate("options.against_policy", options.GetAgainstPolicy()); err != nil {
+		return nil, err
+	}
+	response, err := calibration.Evaluate(data, options, gates)
 	if err != nil {
 		return nil, fault.From(err)
 	}
@@ -56,7 +59,7 @@ func (s *Service) Replay(ctx context.Context, source Source[plumblinev1.ReplayRe
 	if err != nil {
 		return nil, err
 	}
-	policy, err := s.optionalGate(options.GetPolicy())
+	policy, err := s.optionalGate("options.policy", options.GetPolicy())
 	if err != nil {
 		return nil, err
 	}
@@ -67,14 +70,15 @@ func (s *Service) Replay(ctx context.Context, source Source[plumblinev1.ReplayRe
 	return response, nil
 }
 
-// optionalGate finds the policy that options name; nil if they name none.
-func (s *Service) optionalGate(name string) (*gate.Gate, error) {
+// optionalGate finds the policy that a field of the options names; nil if it
+// names none.
+func (s *Service) optionalGate(field, name string) (*gate.Gate, error) {
 	if name == "" {
 		return nil, nil
 	}
 	found, err := s.deps.Gates.Gate(name)
 	if err != nil {
-		return nil, gateFault(err, "options.policy")
+		return nil, gateFault(err, field)
 	}
 	return found, nil
 }

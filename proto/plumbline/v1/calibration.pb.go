@@ -1290,7 +1290,7 @@ type EvaluateOptions struct {
 	Threshold *float64 `protobuf:"fixed64,3,opt,name=threshold,proto3,oneof" json:"threshold,omitempty"`
 	// The seed of the bootstrap.
 	Seed uint64 `protobuf:"varint,4,opt,name=seed,proto3" json:"seed,omitempty"`
-	// Bootstrap draws; 0 means 1,000.
+	// Bootstrap draws; 0 means 1,000, and 10,000 for differences.
 	Bootstrap uint32 `protobuf:"varint,5,opt,name=bootstrap,proto3" json:"bootstrap,omitempty"`
 	// Bins of the calibration errors; 0 means 15.
 	Bins uint32 `protobuf:"varint,6,opt,name=bins,proto3" json:"bins,omitempty"`
@@ -1795,7 +1795,8 @@ func (x *CurvePoint) GetThreshold() float64 {
 type Curve struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// "roc": false-alarm rate and catch rate; "pr": recall and precision;
-	// "risk_coverage": coverage and share of errors among the records covered.
+	// "risk_coverage": the share of records covered, those of the highest scores,
+	// and the share of negatives among them.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// Its points.
 	Points        []*CurvePoint `protobuf:"bytes,2,rep,name=points,proto3" json:"points,omitempty"`
@@ -2080,8 +2081,10 @@ type ReplayOptions struct {
 	OracleSkipsTies bool `protobuf:"varint,7,opt,name=oracle_skips_ties,json=oracleSkipsTies,proto3" json:"oracle_skips_ties,omitempty"`
 	// The seed of the bootstrap.
 	Seed uint64 `protobuf:"varint,8,opt,name=seed,proto3" json:"seed,omitempty"`
-	// Bootstrap draws; 0 means 1,000.
-	Bootstrap     uint32 `protobuf:"varint,9,opt,name=bootstrap,proto3" json:"bootstrap,omitempty"`
+	// Bootstrap draws; 0 means 1,000, and 10,000 for differences.
+	Bootstrap uint32 `protobuf:"varint,9,opt,name=bootstrap,proto3" json:"bootstrap,omitempty"`
+	// Replay the records of this side only; unspecified means all.
+	Split         Split `protobuf:"varint,10,opt,name=split,proto3,enum=plumbline.v1.Split" json:"split,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2177,6 +2180,13 @@ func (x *ReplayOptions) GetBootstrap() uint32 {
 		return x.Bootstrap
 	}
 	return 0
+}
+
+func (x *ReplayOptions) GetSplit() Split {
+	if x != nil {
+		return x.Split
+	}
+	return Split_SPLIT_UNSPECIFIED
 }
 
 // ReplayRequest carries the options first, then records.
@@ -2814,7 +2824,7 @@ const file_plumbline_v1_calibration_proto_rawDesc = "" +
 	"\x05value\x18\x02 \x01(\v2\x16.plumbline.v1.EstimateR\x05value:\x028\x01\x1aY\n" +
 	"\x13AgainstMetricsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12,\n" +
-	"\x05value\x18\x02 \x01(\v2\x16.plumbline.v1.EstimateR\x05value:\x028\x01\"\xd1\x02\n" +
+	"\x05value\x18\x02 \x01(\v2\x16.plumbline.v1.EstimateR\x05value:\x028\x01\"\x86\x03\n" +
 	"\rReplayOptions\x12 \n" +
 	"\x06policy\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x01R\x06policy\x12\x1e\n" +
 	"\x05score\x18\x02 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\x05score\x12!\n" +
@@ -2825,7 +2835,9 @@ const file_plumbline_v1_calibration_proto_rawDesc = "" +
 	"always_arm\x18\x06 \x01(\tB\b\xbaH\x05r\x03\x18\x80\x02R\talwaysArm\x12*\n" +
 	"\x11oracle_skips_ties\x18\a \x01(\bR\x0foracleSkipsTies\x12\x12\n" +
 	"\x04seed\x18\b \x01(\x04R\x04seed\x12'\n" +
-	"\tbootstrap\x18\t \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=R\tbootstrapB\f\n" +
+	"\tbootstrap\x18\t \x01(\rB\t\xbaH\x06*\x04\x18\xc0\x84=R\tbootstrap\x123\n" +
+	"\x05split\x18\n" +
+	" \x01(\x0e2\x13.plumbline.v1.SplitB\b\xbaH\x05\x82\x01\x02\x10\x01R\x05splitB\f\n" +
 	"\n" +
 	"_threshold\"\x8c\x01\n" +
 	"\rReplayRequest\x127\n" +
@@ -2994,37 +3006,38 @@ var file_plumbline_v1_calibration_proto_depIdxs = []int32{
 	19, // 34: plumbline.v1.EvaluateResponse.curves:type_name -> plumbline.v1.Curve
 	20, // 35: plumbline.v1.EvaluateResponse.comparisons:type_name -> plumbline.v1.PairedComparison
 	35, // 36: plumbline.v1.EvaluateResponse.against_metrics:type_name -> plumbline.v1.EvaluateResponse.AgainstMetricsEntry
-	22, // 37: plumbline.v1.ReplayRequest.options:type_name -> plumbline.v1.ReplayOptions
-	7,  // 38: plumbline.v1.ReplayRequest.record:type_name -> plumbline.v1.CalibrationRecord
-	36, // 39: plumbline.v1.RoutedPolicy.metrics:type_name -> plumbline.v1.RoutedPolicy.MetricsEntry
-	24, // 40: plumbline.v1.GroupRouting.policies:type_name -> plumbline.v1.RoutedPolicy
-	24, // 41: plumbline.v1.ReplayResponse.policies:type_name -> plumbline.v1.RoutedPolicy
-	25, // 42: plumbline.v1.ReplayResponse.frontier:type_name -> plumbline.v1.FrontierPoint
-	37, // 43: plumbline.v1.ReplayResponse.benefit:type_name -> plumbline.v1.ReplayResponse.BenefitEntry
-	24, // 44: plumbline.v1.ReplayResponse.success_only:type_name -> plumbline.v1.RoutedPolicy
-	26, // 45: plumbline.v1.ReplayResponse.groups:type_name -> plumbline.v1.GroupRouting
-	20, // 46: plumbline.v1.ReplayResponse.comparisons:type_name -> plumbline.v1.PairedComparison
-	38, // 47: plumbline.v1.ReplayResponse.failures:type_name -> plumbline.v1.ReplayResponse.FailuresEntry
-	4,  // 48: plumbline.v1.CalibrationRecord.ArmsEntry.value:type_name -> plumbline.v1.ArmOutcome
-	10, // 49: plumbline.v1.FitResponse.MetricsEntry.value:type_name -> plumbline.v1.Estimate
-	10, // 50: plumbline.v1.FitResponse.CalibrationMetricsEntry.value:type_name -> plumbline.v1.Estimate
-	10, // 51: plumbline.v1.GroupMetrics.MetricsEntry.value:type_name -> plumbline.v1.Estimate
-	10, // 52: plumbline.v1.Reliability.MetricsEntry.value:type_name -> plumbline.v1.Estimate
-	10, // 53: plumbline.v1.EvaluateResponse.MetricsEntry.value:type_name -> plumbline.v1.Estimate
-	10, // 54: plumbline.v1.EvaluateResponse.AgainstMetricsEntry.value:type_name -> plumbline.v1.Estimate
-	10, // 55: plumbline.v1.RoutedPolicy.MetricsEntry.value:type_name -> plumbline.v1.Estimate
-	10, // 56: plumbline.v1.ReplayResponse.BenefitEntry.value:type_name -> plumbline.v1.Estimate
-	9,  // 57: plumbline.v1.CalibrationService.Fit:input_type -> plumbline.v1.FitRequest
-	14, // 58: plumbline.v1.CalibrationService.Evaluate:input_type -> plumbline.v1.EvaluateRequest
-	23, // 59: plumbline.v1.CalibrationService.Replay:input_type -> plumbline.v1.ReplayRequest
-	12, // 60: plumbline.v1.CalibrationService.Fit:output_type -> plumbline.v1.FitResponse
-	21, // 61: plumbline.v1.CalibrationService.Evaluate:output_type -> plumbline.v1.EvaluateResponse
-	27, // 62: plumbline.v1.CalibrationService.Replay:output_type -> plumbline.v1.ReplayResponse
-	60, // [60:63] is the sub-list for method output_type
-	57, // [57:60] is the sub-list for method input_type
-	57, // [57:57] is the sub-list for extension type_name
-	57, // [57:57] is the sub-list for extension extendee
-	0,  // [0:57] is the sub-list for field type_name
+	0,  // 37: plumbline.v1.ReplayOptions.split:type_name -> plumbline.v1.Split
+	22, // 38: plumbline.v1.ReplayRequest.options:type_name -> plumbline.v1.ReplayOptions
+	7,  // 39: plumbline.v1.ReplayRequest.record:type_name -> plumbline.v1.CalibrationRecord
+	36, // 40: plumbline.v1.RoutedPolicy.metrics:type_name -> plumbline.v1.RoutedPolicy.MetricsEntry
+	24, // 41: plumbline.v1.GroupRouting.policies:type_name -> plumbline.v1.RoutedPolicy
+	24, // 42: plumbline.v1.ReplayResponse.policies:type_name -> plumbline.v1.RoutedPolicy
+	25, // 43: plumbline.v1.ReplayResponse.frontier:type_name -> plumbline.v1.FrontierPoint
+	37, // 44: plumbline.v1.ReplayResponse.benefit:type_name -> plumbline.v1.ReplayResponse.BenefitEntry
+	24, // 45: plumbline.v1.ReplayResponse.success_only:type_name -> plumbline.v1.RoutedPolicy
+	26, // 46: plumbline.v1.ReplayResponse.groups:type_name -> plumbline.v1.GroupRouting
+	20, // 47: plumbline.v1.ReplayResponse.comparisons:type_name -> plumbline.v1.PairedComparison
+	38, // 48: plumbline.v1.ReplayResponse.failures:type_name -> plumbline.v1.ReplayResponse.FailuresEntry
+	4,  // 49: plumbline.v1.CalibrationRecord.ArmsEntry.value:type_name -> plumbline.v1.ArmOutcome
+	10, // 50: plumbline.v1.FitResponse.MetricsEntry.value:type_name -> plumbline.v1.Estimate
+	10, // 51: plumbline.v1.FitResponse.CalibrationMetricsEntry.value:type_name -> plumbline.v1.Estimate
+	10, // 52: plumbline.v1.GroupMetrics.MetricsEntry.value:type_name -> plumbline.v1.Estimate
+	10, // 53: plumbline.v1.Reliability.MetricsEntry.value:type_name -> plumbline.v1.Estimate
+	10, // 54: plumbline.v1.EvaluateResponse.MetricsEntry.value:type_name -> plumbline.v1.Estimate
+	10, // 55: plumbline.v1.EvaluateResponse.AgainstMetricsEntry.value:type_name -> plumbline.v1.Estimate
+	10, // 56: plumbline.v1.RoutedPolicy.MetricsEntry.value:type_name -> plumbline.v1.Estimate
+	10, // 57: plumbline.v1.ReplayResponse.BenefitEntry.value:type_name -> plumbline.v1.Estimate
+	9,  // 58: plumbline.v1.CalibrationService.Fit:input_type -> plumbline.v1.FitRequest
+	14, // 59: plumbline.v1.CalibrationService.Evaluate:input_type -> plumbline.v1.EvaluateRequest
+	23, // 60: plumbline.v1.CalibrationService.Replay:input_type -> plumbline.v1.ReplayRequest
+	12, // 61: plumbline.v1.CalibrationService.Fit:output_type -> plumbline.v1.FitResponse
+	21, // 62: plumbline.v1.CalibrationService.Evaluate:output_type -> plumbline.v1.EvaluateResponse
+	27, // 63: plumbline.v1.CalibrationService.Replay:output_type -> plumbline.v1.ReplayResponse
+	61, // [61:64] is the sub-list for method output_type
+	58, // [58:61] is the sub-list for method input_type
+	58, // [58:58] is the sub-list for extension type_name
+	58, // [58:58] is the sub-list for extension extendee
+	0,  // [0:58] is the sub-list for field type_name
 }
 
 func init() { file_plumbline_v1_calibration_proto_init() }

@@ -1,0 +1,327 @@
+package calibration
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/scorers/calibration/stats"
+	"plumbline/scorers/gate"
+	"plumbline/scorers/score"
+)
+
+// evaluation is how one policy or score is measured.
+type evaluation struct {
+	data *Data
+	// gate is the policy; nil for a score.
+	gate *gate.Gate
+	// score is the signal's name; below says that its positives are the low
+	// ones. Oriented scores at or above threshold count as predicted positive.
+	score     string
+	below     bool
+	threshold float64
+	draws     int
+	seed      uint64
+	bins      int
+	folds     int
+}
+
+// Gates are the policies that an evaluation compares; either is nil where the
+// options name none.
+type Gates struct{ Policy, Against *gate.Gate }
+
+// Evaluate measures a score, or the policy if the options name one, on every
+// labelled record, in all and by group, and against a second one if they name
+// it. A score counts as a probability, with calibration errors, if all its
+// values lie in [0, 1]; how well Platt's scaling and isotonic regression would
+// calibrate it is measured on folds that they were not fitted on.
+func Evaluate(d *Data, m *plumblinev1.EvaluateOptions, g Gates) (*plumblinev1.EvaluateResponse, error) {
+	if err := checkEvaluateOptions(m); err != nil {
+		return nil, err
+	}
+	e := evaluation{
+		data: d, gate: g.Policy, score: m.GetScore(), below: m.GetBelow(), threshold: 0.5, seed: m.GetSeed(),
+		draws: cmp.Or(int(m.GetBootstrap()), 1000), bins: cmp.Or(int(m.GetBins()), 15), folds: cmp.Or(int(m.GetFolds()), 5),
+	}
+	if m.Threshold != nil {
+		e.threshold = orient(m.GetThreshold(), !e.below)
+	}
+	response := &plumblinev1.EvaluateResponse{}
+	index := selectLabelled(d, m.GetSplit(), response)
+	figures, n, err := e.measure(index)
+	if err != nil {
+		return nil, err
+	}
+	response.Metrics = estimates(figures, n)
+	if left := len(index) - n; left > 0 {
+		response.Warnings = append(response.Warnings, warnf("%d of %d records lack the score and are left out", left, len(index)))
+	}
+	response.Groups = e.groups(index)
+	if e.gate == nil {
+		response.Reliability = e.reliability(index)
+		response.Curves = e.curves(index)
+	}
+	if m.GetAgainstPolicy() == "" && m.GetAgainstScore() == "" {
+		return response, nil
+	}
+	second := e
+	second.gate, second.score, second.below = g.Against, m.GetAgainstScore(), m.GetAgainstBelow()
+	if figures, n, err := second.measure(index); err == nil {
+		response.AgainstMetrics = estimates(figures, n)
+	}
+	response.Comparisons, err = compare(e, second, m, index)
+	return response, err
+}
+
+func checkEvaluateOptions(m *plumblinev1.EvaluateOptions) error {
+	switch {
+	case (m.GetPolicy() == "") == (m.GetScore() == ""):
+		return score.InvalidInput("options: name either a policy or a score")
+	case m.GetAgainstPolicy() != "" && m.GetPolicy() == "":
+		return score.InvalidInput("options.against_policy: a policy is compared with a policy; name the first in options.policy")
+	case m.GetAgainstScore() != "" && m.GetScore() == "":
+		return score.InvalidInput("options.against_score: a score is compared with a score; name the first in options.score")
+	default:
+		return nil
+	}
+}
+
+// selectLabelled returns the labelled records of the side.
+func selectLabelled(d *Data, split plumblinev1.Split, response *plumblinev1.EvaluateResponse) []int {
+	onSide := sideOf(d, split)
+	index := make([]int, 0, d.Len())
+	without := 0
+	for i := range d.Len() {
+		if !onSide(i) {
+			continue
+		}
+		if _, ok := d.Label(i); ok {
+			index = append(index, i)
+		} else {
+			without++
+		}
+	}
+	if without > 0 {
+		response.Warnings = append(response.Warnings, warnf("%d records have no label and are left out", without))
+	}
+	return index
+}
+
+// column returns the oriented scores and labels of the records that have the
+// score.
+func (e evaluation) column(index []int) (scores []float64, labels []bool, present []int) {
+	scores, labels, present = e.data.column(e.score, index)
+	return Orient(scores, !e.below), labels, present
+}
+
+// measure returns the figures of the given records and how many of them could
+// be measured.
+func (e evaluation) measure(index []int) (Figures, int, error) {
+	if len(index) == 0 {
+		return nil, 0, score.TooFew("no labelled record to measure on")
+	}
+	figures, n := Figures{}, len(index)
+	var err error
+	if e.gate != nil {
+		figures, err = MeasureDecisions(Decide(e.data, index, e.gate, InputName), e.data.labels(index), e.draws, e.seed)
+	} else {
+		figures, n, err = e.measureScore(index)
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	if rankings, _, err := MeasureRankings(e.data, index, e.draws, e.seed); err == nil {
+		maps.Copy(figures, rankings)
+	}
+	return figures, n, nil
+}
+
+func (e evaluation) measureScore(index []int) (Figures, int, error) {
+	values, labels, _ := e.column(index)
+	if len(values) == 0 {
+		return nil, 0, score.MissingInput("no labelled record has the score %q", e.score)
+	}
+	figures, err := MeasureScore(values, labels, e.draws, e.seed)
+	if err != nil {
+		return nil, 0, err
+	}
+	fired := make([]bool, len(values))
+	for i, v := range values {
+		fired[i] = v >= e.threshold
+	}
+	decisions, err := MeasureDecisions(fired, labels, e.draws, e.seed)
+	if err != nil {
+		return nil, 0, err
+	}
+	maps.Copy(figures, decisions)
+	if isProbability(values) {
+		losses, err := MeasureProbability(values, labels, e.bins, e.draws, e.seed)
+		if err != nil {
+			return nil, 0, err
+		}
+		maps.Copy(figures, losses)
+	}
+	return figures, len(values), nil
+}
+
+func isProbability(values []float64) bool {
+	return len(values) > 0 && slices.Min(values) >= 0 && slices.Max(values) <= 1
+}
+
+// groups measures every group, if there are several.
+func (e evaluation) groups(index []int) []*plumblinev1.GroupMetrics {
+	byGroup := e.data.byGroup(index)
+	if len(byGroup) < 2 {
+		return nil
+	}
+	var out []*plumblinev1.GroupMetrics
+	for _, group := range sortedGroups(byGroup) {
+		metrics := &plumblinev1.GroupMetrics{Dataset: group.Dataset, Model: group.Model}
+		if figures, n, err := e.measure(byGroup[group]); err == nil {
+			metrics.Metrics = estimates(figures, n)
+		}
+		out = append(out, metrics)
+	}
+	return out
+}
+
+func (d *Data) byGroup(index []int) map[Group][]int {
+	groups := map[Group][]int{}
+	for _, i := range index {
+		groups[d.Group(i)] = append(groups[d.Group(i)], i)
+	}
+	return groups
+}
+
+// reliability measures the score as it is, if it is a probability, and as
+// calibrated on other folds. What cannot be fitted is left out.
+func (e evaluation) reliability(index []int) []*plumblinev1.Reliability {
+	values, labels, present := e.column(index)
+	var out []*plumblinev1.Reliability
+	add := func(calibration string, probabilities []float64) {
+		figures, err := MeasureProbability(probabilities, labels, e.bins, e.draws, e.seed)
+		if err != nil {
+			return
+		}
+		bins, err := stats.EqualWidthBins(probabilities, labels, e.bins)
+		if err != nil {
+			return
+		}
+		out = append(out, &plumblinev1.Reliability{
+			Calibration: calibration, Bins: binMessages(bins), Metrics: estimates(figures, len(labels)),
+		})
+	}
+	if isProbability(values) {
+		add("raw", values)
+	}
+	if e.folds > 1 {
+		fold := e.data.foldsOf(present, e.folds, e.seed)
+		if p, err := crossFitted(values, labels, fold, e.folds, func(s []float64, l []bool) (predictor, error) { return stats.FitPlatt(s, l) }); err == nil {
+			add("platt", p)
+		}
+		if p, err := crossFitted(values, labels, fold, e.folds, func(s []float64, l []bool) (predictor, error) { return stats.FitIsotonic(s, l) }); err == nil {
+			add("isotonic", p)
+		}
+	}
+	return out
+}
+
+func binMessages(bins []stats.Bin) []*plumblinev1.ReliabilityBin {
+	out := make([]*plumblinev1.ReliabilityBin, 0, len(bins))
+	for _, b := range bins {
+		out = append(out, &plumblinev1.ReliabilityBin{
+			Lower: b.Lower, Upper: b.Upper, Count: uint64(b.Count), Confidence: b.Confidence, Accuracy: b.Accuracy,
+		})
+	}
+	return out
+}
+
+// predictor is a fitted calibration of a score.
+type predictor interface{ Predict(score float64) float64 }
+
+// crossFitted returns for every record the probability by a calibration that
+// was fitted on the other folds.
+func crossFitted(scores []float64, labels []bool, fold []int, folds int, fit func([]float64, []bool) (predictor, error)) ([]float64, error) {
+	out := make([]float64, len(scores))
+	for held := range folds {
+		var s []float64
+		var l []bool
+		for i, f := range fold {
+			if f != held {
+				s, l = append(s, scores[i]), append(l, labels[i])
+			}
+		}
+		model, err := fit(s, l)
+		if err != nil {
+			return nil, err
+		}
+		for i, f := range fold {
+			if f == held {
+				out[i] = model.Predict(scores[i])
+			}
+		}
+	}
+	return out, nil
+}
+
+// foldsOf deals records out to folds by SHA-256 over seed and id, stratified by
+// group and label.
+func (d *Data) foldsOf(index []int, folds int, seed uint64) []int {
+	position := make([]int, len(index))
+	for p := range position {
+		position[p] = p
+	}
+	slices.SortFunc(position, func(a, b int) int {
+		x, y := d.records[index[a]], d.records[index[b]]
+		kx, ky := splitKey(seed, x.id), splitKey(seed, y.id)
+		return cmp.Or(
+			cmp.Compare(x.group.Dataset, y.group.Dataset), cmp.Compare(x.group.Model, y.group.Model),
+			cmp.Compare(x.label, y.label), slices.Compare(kx[:], ky[:]),
+		)
+	})
+	fold := make([]int, len(index))
+	for rank, p := range position {
+		fold[p] = rank % folds
+	}
+	return fold
+}
+
+// maxCurvePoints bounds a curve in a response; more cannot be seen.
+const maxCurvePoints = 512
+
+// thinned keeps at most maxCurvePoints of the points, evenly, with both ends.
+func thinned[P any](points []P) []P {
+	n := len(points)
+	if n <= maxCurvePoints {
+		return points
+	}
+	out := make([]P, maxCurvePoints)
+	for i := range out {
+		out[i] = points[i*(n-1)/(maxCurvePoints-1)]
+	}
+	return out
+}
+
+// curves are the ROC, precision–recall and risk–coverage curves of the score.
+func (e evaluation) curves(index []int) []*plumblinev1.Curve {
+	values, labels, _ := e.column(index)
+	points, err := stats.OperatingPoints(values, labels)
+	if err != nil {
+		return nil
+	}
+	roc, pr := &plumblinev1.Curve{Name: "roc"}, &plumblinev1.Curve{Name: "pr"}
+	coverage := &plumblinev1.Curve{Name: "risk_coverage"}
+	prevalence := float64(countRouted(labels)) / float64(len(labels))
+	for _, p := range thinned(points) {
+		// JSON has no infinity; the point that predicts nothing lies just above
+		// the highest score.
+		threshold := min(p.Threshold, nextAbove(slices.Max(values)))
+		roc.Points = append(roc.Points, &plumblinev1.CurvePoint{X: p.FalseAlarm, Y: p.Recall, Threshold: threshold})
+		pr.Points = append(pr.Points, &plumblinev1.CurvePoint{X: p.Recall, Y: p.Precision, Threshold: threshold})
+		if covered := p.Recall*prevalence + p.FalseAlarm*(1-prevalence); covered > 0 {
+			coverage.Points = append(coverage.Points, &plumblinev1.CurvePoint{X: covered, Y: 1 - p.Precision, Threshold: threshold})
+		}
+	}
+	return []*plumblinev1.Curve{roc, pr, coverage}
+}

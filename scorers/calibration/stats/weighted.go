@@ -1,0 +1,153 @@
+package stats
+
+import "math"
+
+// AURC returns the weighted area under the risk–coverage curve where labels
+// tell which records are right (see the function AURC), or NaN if nothing
+// weighs.
+func (r *Ranked) AURC(weights []int) float64 {
+	area, wrong, seen := 0.0, 0.0, 0
+	for _, group := range r.groups {
+		right, errors := r.tally(group, weights)
+		size := int(right + errors)
+		for k := 1; k <= size; k++ {
+			area += (wrong + errors*float64(k)/float64(size)) / float64(seen+k)
+		}
+		wrong += errors
+		seen += size
+	}
+	return area / float64(seen)
+}
+
+// Brier returns the weighted Brier score of probabilities with its parts (see
+// BrierScore); scores must be the probabilities that r was made from. All parts
+// are NaN if nothing weighs.
+func (r *Ranked) Brier(probabilities []float64, weights []int) BrierScore {
+	positives, total := 0.0, 0.0
+	for _, group := range r.groups {
+		p, n := r.tally(group, weights)
+		positives += p
+		total += p + n
+	}
+	prevalence := positives / total
+	out := BrierScore{Uncertainty: prevalence * (1 - prevalence)}
+	for _, group := range r.groups {
+		p, n := r.tally(group, weights)
+		if p+n == 0 {
+			continue
+		}
+		probability, frequency, share := probabilities[group[0]], p/(p+n), (p+n)/total
+		out.Brier += (p*(1-probability)*(1-probability) + n*probability*probability) / total
+		out.Reliability += share * (probability - frequency) * (probability - frequency)
+		out.Resolution += share * (frequency - prevalence) * (frequency - prevalence)
+	}
+	if total == 0 {
+		nan := math.NaN()
+		return BrierScore{Brier: nan, Reliability: nan, Resolution: nan, Uncertainty: nan}
+	}
+	return out
+}
+
+// OperatingPoint is what predicting positive at and above a score does.
+type OperatingPoint struct {
+	// Threshold is the score; +Inf for the point that predicts nothing.
+	Threshold float64
+	// Recall is the share of positives predicted and FalseAlarm that of
+	// negatives; Precision is the share of predictions that are right, 1 where
+	// nothing is predicted.
+	Recall, FalseAlarm, Precision float64
+}
+
+// OperatingPoints returns one point for each distinct score, highest first,
+// after the point that predicts nothing: the vertices of the ROC curve and the
+// steps of the precision–recall curve. Both classes are needed.
+func OperatingPoints(scores []float64, labels []bool) ([]OperatingPoint, error) {
+	positives, negatives, err := checkBinary(scores, labels)
+	if err != nil {
+		return nil, err
+	}
+	points := []OperatingPoint{{Threshold: math.Inf(1), Precision: 1}}
+	hits := 0
+	for group, end := range descendingGroups(scores) {
+		for _, i := range group {
+			if labels[i] {
+				hits++
+			}
+		}
+		points = append(points, OperatingPoint{
+			Threshold:  scores[group[0]],
+			Recall:     float64(hits) / float64(positives),
+			FalseAlarm: float64(end-hits) / float64(negatives),
+			Precision:  float64(hits) / float64(end),
+		})
+	}
+	return points, nil
+}
+
+// RankedPair is two lists that were sorted once, for rank correlations of many
+// draws.
+type RankedPair struct {
+	x, y [][]int // records of equal value, in rising order
+}
+
+// NewRankedPair sorts two lists of equal length with finite values.
+func NewRankedPair(x, y []float64) (*RankedPair, error) {
+	if err := checkPaired(len(x), len(y), 2); err != nil {
+		return nil, err
+	}
+	if err := checkFinite("x", x); err != nil {
+		return nil, err
+	}
+	if err := checkFinite("y", y); err != nil {
+		return nil, err
+	}
+	return &RankedPair{x: risingGroups(x), y: risingGroups(y)}, nil
+}
+
+func risingGroups(values []float64) [][]int {
+	var groups [][]int
+	index := order(values)
+	for start := 0; start < len(index); {
+		end := start + 1
+		for end < len(index) && values[index[end]] == values[index[start]] {
+			end++
+		}
+		groups = append(groups, index[start:end])
+		start = end
+	}
+	return groups
+}
+
+// Spearman returns the weighted rank correlation, or NaN where a list is
+// constant among the records that weigh.
+func (p *RankedPair) Spearman(weights []int) float64 {
+	n := len(weights)
+	rx, ry := make([]float64, n), make([]float64, n)
+	total := weightedRanks(p.x, weights, rx)
+	weightedRanks(p.y, weights, ry)
+	mean := (total + 1) / 2
+	var sxy, sxx, syy float64
+	for i, w := range weights {
+		dx, dy, weight := rx[i]-mean, ry[i]-mean, float64(w)
+		sxy += weight * dx * dy
+		sxx += weight * dx * dx
+		syy += weight * dy * dy
+	}
+	return sxy / math.Sqrt(sxx) / math.Sqrt(syy)
+}
+
+// weightedRanks writes the ranks of records that count several times and
+// returns how many records that makes.
+func weightedRanks(groups [][]int, weights []int, ranks []float64) (total float64) {
+	for _, group := range groups {
+		size := 0.0
+		for _, i := range group {
+			size += float64(weights[i])
+		}
+		for _, i := range group {
+			ranks[i] = total + (size+1)/2
+		}
+		total += size
+	}
+	return total
+}
