@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
 # The server as a small, non-root image: glibc base, the ONNX Runtime library,
-# the bundled weights, and one binary that also probes its own health.
+# and one binary that carries the bundled weights and probes its own health.
 
 FROM golang:1.26.8-bookworm AS build
 WORKDIR /src
@@ -16,14 +16,12 @@ ARG COMMIT=unknown
 RUN make setup \
  && make build VERSION="$VERSION" COMMIT="$COMMIT" \
  && install -D -m 0755 bin/plumbline /out/usr/local/bin/plumbline \
- && install -d /out/usr/local/lib/plumbline /out/usr/local/share/plumbline \
- && cp -L "$(go run ./internal/cmd/fetch-onnxruntime)" /out/usr/local/lib/plumbline/libonnxruntime.so \
- && cp -r models/bundled /out/usr/local/share/plumbline/model
+ && install -d /out/usr/local/lib/plumbline \
+ && cp -L "$(go run ./internal/cmd/fetch-onnxruntime)" /out/usr/local/lib/plumbline/libonnxruntime.so
 
 FROM gcr.io/distroless/cc-debian12:nonroot AS run
 COPY --from=build /out/ /
-ENV PLUMBLINE_ONNXRUNTIME_LIBRARY=/usr/local/lib/plumbline/libonnxruntime.so \
-    PLUMBLINE_MODEL_DIR=/usr/local/share/plumbline/model
+ENV PLUMBLINE_ONNXRUNTIME_LIB=/usr/local/lib/plumbline/libonnxruntime.so
 USER nonroot
 EXPOSE 50051 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \

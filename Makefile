@@ -30,7 +30,7 @@ build: ## Build bin/plumbline.
 
 .PHONY: run
 run: setup build ## Set everything up, start the server and say how to try it.
-	exec bin/plumbline serve --grpc-address :$(GRPC_PORT) --http-address :$(HTTP_PORT)
+	exec bin/plumbline serve --grpc-addr :$(GRPC_PORT) --http-addr :$(HTTP_PORT)
 
 .PHONY: test
 test: setup ## Set everything up and run all tests, with the race detector.
