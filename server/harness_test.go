@@ -69,7 +69,7 @@ func settings() config.Config {
 // running is a server under test.
 type running struct {
 	*server.Server
-	t        *testing.T
+	t        testing.TB
 	tls      *tls.Config // nil: plain text
 	log      *lockedBuffer
 	stop     context.CancelFunc
@@ -78,11 +78,13 @@ type running struct {
 }
 
 // run starts a server and waits until it is ready. The test's end stops it.
-func run(t *testing.T, cfg config.Config, opts server.Options) *running {
+func run(t testing.TB, cfg config.Config, opts server.Options) *running {
 	t.Helper()
 	r := &running{t: t, log: new(lockedBuffer), finished: make(chan error, 1)}
 	opts.Build = server.Build{Version: "1.2.3", Commit: "abc"}
-	opts.Log = slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	if opts.Log == nil {
+		opts.Log = slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	}
 	var err error
 	r.Server, err = server.Complete(t.Context(), cfg, opts)
 	if err != nil {
@@ -115,7 +117,7 @@ func (r *running) wait() {
 }
 
 // eventually polls until ok holds.
-func eventually(t *testing.T, what string, ok func() bool) {
+func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if ok() {

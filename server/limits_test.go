@@ -25,7 +25,7 @@ import (
 )
 
 // requestOfSize is a good request of exactly so many bytes.
-func requestOfSize(t *testing.T, size int) *plumblinev1.ScoreRetrievalRequest {
+func requestOfSize(t testing.TB, size int) *plumblinev1.ScoreRetrievalRequest {
 	t.Helper()
 	req := retrievalRequest()
 	for missing := size - proto.Size(req); missing != 0; missing = size - proto.Size(req) {

@@ -1,0 +1,73 @@
+package server_test
+
+import (
+	"log/slog"
+	"testing"
+
+	"plumbline/internal/orttest"
+	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/scorers/entail"
+	"plumbline/server"
+)
+
+// TestTheEmbeddedModelServes starts a server as the program does and lets it
+// score with the bundled model.
+func TestTheEmbeddedModelServes(t *testing.T) {
+	cfg := settings()
+	cfg.ONNXRuntime.Lib = orttest.Library(t)
+	r := run(t, cfg, server.Options{})
+	r.awaitReady()
+	req := groundingRequest("A man is playing a guitar on a stage.")
+	req.Claims = []*plumblinev1.Claim{{Id: "true", Text: "A man is making music."}, {Id: "false", Text: "Nobody is playing a guitar."}}
+	var first *plumblinev1.ScoreGroundingResponse
+	for i, c := range everywhere[plumblinev1.ScoreGroundingRequest, plumblinev1.ScoreGroundingResponse](r, scoreGrounding) {
+		res, err := c.call(t.Context(), req)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if i == 0 {
+			first = res
+			if res.GetClaims()[0].GetVerdict() != plumblinev1.Verdict_VERDICT_SUPPORTED || res.GetClaims()[1].GetVerdict() != plumblinev1.Verdict_VERDICT_CONTRADICTED {
+				t.Errorf("verdicts: %v", res.GetClaims())
+			}
+			continue
+		}
+		if hits := res.GetCoverage().GetCacheHits(); hits != 2 {
+			t.Errorf("%s: %d cache hits", c.name, hits)
+		}
+		for k, claim := range res.GetClaims() {
+			if claim.GetSupport().GetValue() != first.GetClaims()[k].GetSupport().GetValue() {
+				t.Errorf("%s: claim %d has another support", c.name, k)
+			}
+		}
+	}
+}
+
+func TestOpenEngineKeepsTheOrderOfPairs(t *testing.T) {
+	cfg := settings()
+	cfg.ONNXRuntime.Lib = orttest.Library(t)
+	open, err := server.OpenEngine(cfg, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := open.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := open.Probe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	same := entail.Pair{Premise: "It rains.", Hypothesis: "It rains."}
+	other := entail.Pair{Premise: "It rains.", Hypothesis: "The sun shines."}
+	batch, err := open.Verify(t.Context(), []entail.Pair{same, other, same})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := batch.Results; got[0] != got[2] || got[0].Scores.Entailment < got[1].Scores.Entailment {
+		t.Errorf("results %+v", got)
+	}
+	if u := batch.Usage; u.Pairs != 2 || u.Pairs+u.Shared+u.CacheHits != 3 {
+		t.Errorf("usage %+v", u)
+	}
+}
