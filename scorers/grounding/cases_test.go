@@ -60,7 +60,7 @@ func build(text string) string {
 }
 
 // prose matches the lines of the corpus that are for people and not all YAML.
-var prose = regexp.MustCompile(`(?m)^  (?:about|expect):.*\n`)
+var prose = regexp.MustCompile(`(?m)^ {2}(?:about|expect):.*\n`)
 
 // TestSharedCases runs every entry of the corpus; one that this test does not
 // know fails it.

@@ -16,6 +16,7 @@ type passage struct {
 
 // chunk is a stretch of one passage that is scored in one piece.
 type chunk struct {
+	by      *cutter
 	passage int
 	span    entail.Span // in the passage's text
 	premise string      // the title and what stands in span
@@ -45,11 +46,11 @@ type evidence struct {
 	passages  []passage
 	tokenizer entail.Tokenizer
 	split     *splitter
-	tokens    int // of all texts
+	units     []units // for each passage
+	tokens    int     // of all texts
 
-	mu    sync.Mutex
-	units []units // for each passage
-	sets  map[window]*chunkSet
+	mu   sync.Mutex
+	sets map[window]*chunkSet
 }
 
 // units is a passage's text as tokens, grouped into sentences.
@@ -107,10 +108,11 @@ func (e *evidence) cut(w window) *chunkSet {
 	set := &chunkSet{}
 	seen := map[string]bool{}
 	for i := range e.passages {
-		ranges := e.ranges(i, w)
+		by := &cutter{evidence: e, passage: i, window: w, prefix: e.titlePrefix(i, w)}
+		ranges := by.ranges()
 		set.covered += union(ranges)
 		for _, r := range ranges {
-			c := e.chunk(i, r, w)
+			c := by.chunk(r)
 			if c.span.Start < c.span.End && !seen[c.premise] {
 				seen[c.premise] = true
 				set.chunks = append(set.chunks, c)
@@ -132,14 +134,29 @@ func union(ranges []entail.Span) int {
 	return n
 }
 
-// ranges cuts passage i into ranges of tokens, each of which fits the window.
-func (e *evidence) ranges(i int, w window) []entail.Span {
-	u := e.units[i]
-	if w.minicheck != nil {
-		return e.fit(i, e.miniCheckRanges(i, *w.minicheck), w)
+// cutter cuts one passage for one window.
+type cutter struct {
+	*evidence
+	passage int
+	window  window
+	prefix  string // the title's part of each premise
+}
+
+// ranges cuts the passage into ranges of tokens, each of which fits the window.
+func (c *cutter) ranges() []entail.Span {
+	var ranges []entail.Span
+	if rules := c.window.minicheck; rules != nil {
+		ranges = c.miniCheckRanges(*rules)
+	} else {
+		budget := max(1, c.window.tokens-c.count(c.prefix)-slack)
+		stride := min(c.window.stride, budget/2)
+		ranges = pack(cutLong(c.passages[c.passage].text, c.units[c.passage], budget, stride), budget, c.window.overlap)
 	}
-	budget := max(1, w.tokens-e.count(titlePrefix(e.title(i, w)))-slack)
-	return e.fit(i, pack(cutLong(e.passages[i].text, u, budget, min(w.stride, budget/2)), budget, w.overlap), w)
+	var fitting []entail.Span
+	for _, r := range ranges {
+		fitting = c.fit(r, fitting)
+	}
+	return fitting
 }
 
 // slack is left free in each window because a piece of text may count for a
@@ -199,34 +216,31 @@ func pack(units []entail.Span, budget, overlap int) []entail.Span {
 
 // fit makes sure of the window: a premise that counts for more tokens than its
 // tokens within the passage did is halved.
-func (e *evidence) fit(i int, ranges []entail.Span, w window) []entail.Span {
-	var out []entail.Span
-	for _, r := range ranges {
-		out = e.fitOne(i, r, w, out)
-	}
-	return out
-}
-
-func (e *evidence) fitOne(i int, r entail.Span, w window, out []entail.Span) []entail.Span {
-	if r.End-r.Start <= 1 || e.count(e.chunk(i, r, w).premise) <= w.tokens {
+func (c *cutter) fit(r entail.Span, out []entail.Span) []entail.Span {
+	if r.End-r.Start <= 1 || c.count(c.chunk(r).premise) <= c.window.tokens {
 		return append(out, r)
 	}
-	mid := wordBorder(e.passages[i].text, e.units[i].tokens, r.Start+(r.End-r.Start)/4, r.Start+(r.End-r.Start)/2)
-	out = e.fitOne(i, entail.Span{Start: r.Start, End: mid}, w, out)
-	return e.fitOne(i, entail.Span{Start: mid, End: r.End}, w, out)
+	quarter := (r.End - r.Start) / 4
+	mid := wordBorder(c.passages[c.passage].text, c.units[c.passage].tokens, r.Start+quarter, r.Start+max(1, 2*quarter))
+	out = c.fit(entail.Span{Start: r.Start, End: mid}, out)
+	return c.fit(entail.Span{Start: mid, End: r.End}, out)
 }
 
-// chunk builds the chunk of a range of tokens of passage i.
-func (e *evidence) chunk(i int, r entail.Span, w window) chunk {
-	text, tokens := e.passages[i].text, e.units[i].tokens
-	span := characters(text, entail.Span{Start: tokens[r.Start].Start, End: tokens[r.End-1].End})
-	c := chunk{passage: i, span: trim(text, span)}
-	body := text[c.span.Start:c.span.End]
-	if w.minicheck != nil {
-		body = miniCheckText(e.split, body)
+// chunk builds the chunk of a range of tokens.
+func (c *cutter) chunk(r entail.Span) chunk {
+	text, tokens := c.passages[c.passage].text, c.units[c.passage].tokens
+	return c.at(characters(text, entail.Span{Start: tokens[r.Start].Start, End: tokens[r.End-1].End}))
+}
+
+// at builds the chunk of a span of the passage's text.
+func (c *cutter) at(span entail.Span) chunk {
+	text := c.passages[c.passage].text
+	span = trim(text, span)
+	body := text[span.Start:span.End]
+	if c.window.minicheck != nil {
+		body = miniCheckText(c.split, body)
 	}
-	c.premise = titlePrefix(e.title(i, w)) + body
-	return c
+	return chunk{by: c, passage: c.passage, span: span, premise: c.prefix + body}
 }
 
 // characters widens a span to whole characters: tokens of byte-level models
@@ -241,60 +255,45 @@ func characters(text string, s entail.Span) entail.Span {
 	return s
 }
 
-// title returns the title of passage i, cut to a quarter of the window: a
-// title helps to read the text, it must not push it out.
-func (e *evidence) title(i int, w window) string {
-	if w.minicheck != nil || e.passages[i].title == "" {
+// titlePrefix is what stands before the text of each chunk of passage i: the
+// title and a blank line, as in CalVerT's documents. A title is cut to a
+// quarter of the window: it helps to read the text, it must not push it out.
+func (e *evidence) titlePrefix(i int, w window) string {
+	title := squeeze(e.passages[i].title)
+	if w.minicheck != nil || title == "" {
 		return "" // MiniCheck's documents have no titles
 	}
-	title := squeeze(e.passages[i].title)
 	tokens := e.tokenizer.Spans(title)
-	limit := w.tokens / 4
-	if len(tokens) <= limit {
-		return title
+	if limit := w.tokens / 4; len(tokens) > limit {
+		end := tokens[limit-1].End
+		for end < len(title) && !utf8.RuneStart(title[end]) {
+			end--
+		}
+		title = title[:end]
 	}
-	if limit == 0 {
-		return ""
-	}
-	end := tokens[limit-1].End
-	for end > 0 && end < len(title) && !utf8.RuneStart(title[end]) {
-		end--
-	}
-	return title[:end]
+	return joinTexts(title, "")
 }
 
-// titlePrefix is what stands before a chunk's text: title and a blank line, as
-// in CalVerT's documents.
-func titlePrefix(title string) string {
-	if title == "" {
-		return ""
-	}
-	return title + "\n\n"
-}
+// joinTexts puts a blank line between two texts.
+func joinTexts(a, b string) string { return a + "\n\n" + b }
 
 func (e *evidence) count(text string) int { return len(e.tokenizer.Spans(text)) }
 
-// halve cuts a chunk in two at the blank nearest to its middle; ok is false if
+// halve cuts a chunk in two at the last blank of its first half; ok is false if
 // it is too short to cut.
-func (e *evidence) halve(c chunk) (first, second chunk, ok bool) {
-	text := e.passages[c.passage].text[c.span.Start:c.span.End]
-	title := strings.TrimSuffix(c.premise, text)
-	mid := len(text) / 2
-	if i := strings.LastIndexFunc(text[:mid], unicode.IsSpace); i > mid/2 {
-		mid = i
-	}
-	mid = characters(text, entail.Span{Start: mid, End: mid}).Start
-	if mid < minHalf || c.halved >= maxHalvings {
+func (c chunk) halve() (first, second chunk, ok bool) {
+	text := c.by.passages[c.passage].text
+	mid := c.span.Start + (c.span.End-c.span.Start)/2
+	if mid-c.span.Start < minHalf || c.halved >= maxHalvings {
 		return chunk{}, chunk{}, false
 	}
-	part := func(start, end int) chunk {
-		span := trim(e.passages[c.passage].text, entail.Span{Start: start, End: end})
-		return chunk{
-			passage: c.passage, span: span, halved: c.halved + 1,
-			premise: title + e.passages[c.passage].text[span.Start:span.End],
-		}
+	if i := strings.LastIndexFunc(text[c.span.Start:mid], unicode.IsSpace); i >= minHalf/2 {
+		mid = c.span.Start + i
 	}
-	return part(c.span.Start, c.span.Start+mid), part(c.span.Start+mid, c.span.End), true
+	mid = characters(text, entail.Span{Start: mid, End: mid}).Start
+	first, second = c.by.at(entail.Span{Start: c.span.Start, End: mid}), c.by.at(entail.Span{Start: mid, End: c.span.End})
+	first.halved, second.halved = c.halved+1, c.halved+1
+	return first, second, true
 }
 
 const (

@@ -389,13 +389,14 @@ type wording struct {
 	spans [][]int
 }
 
-// is says whether word i is one of some words and, unless it is the first of a
-// number, follows its predecessor closely.
+// is says whether word i, which is not the first, is one of some words and
+// follows its predecessor closely.
 func (w wording) is(i int, words ...string) bool {
-	if i >= len(w.spans) || i > 0 && !strings.Contains(" -", w.text[w.spans[i-1][1]:w.spans[i][0]]) {
+	if i >= len(w.spans) {
 		return false
 	}
-	return slices.Contains(words, w.word(i))
+	gap := w.text[w.spans[i-1][1]:w.spans[i][0]]
+	return (gap == " " || gap == "-") && slices.Contains(words, w.word(i))
 }
 
 func (w wording) word(i int) string { return strings.ToLower(w.text[w.spans[i][0]:w.spans[i][1]]) }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail/entailtest"
 )
 
@@ -60,37 +61,63 @@ func times(unit string, size int) string {
 	return strings.Repeat(unit, size/len(unit)+1)[:size/len(unit)*len(unit)]
 }
 
+// article is ordinary prose.
+const article = "The bridge opened to traffic on 19 March 1932, after eight years of work. It carries rail, road and foot traffic " +
+	"between the city and the north shore, and locals call it \"the Coathanger\". Its design was led by Dr. J. J. Bradfield of the " +
+	"Department of Public Works, while Dorman Long & Co. Ltd. of Middlesbrough built it [3]. "
+
+func sizes() map[string]int {
+	return map[string]int{"1KB": 1 << 10, "32KB": 1 << 15, "1MB": 1 << 20}
+}
+
+// BenchmarkSplit reads texts of growing size: time for each byte must not
+// grow.
 func BenchmarkSplit(b *testing.B) {
 	s := newScorer(b)
-	for name, unit := range hostile() {
-		for _, size := range []int{1 << 14, 1 << 17, 1 << 20} {
-			text := times(unit, size)
-			b.Run(name+"/"+sizeName(size), func(b *testing.B) {
-				b.SetBytes(int64(size))
+	benchmark(b, func(text string) { s.split.sentences(text) })
+}
+
+// BenchmarkChunk cuts texts of growing size.
+func BenchmarkChunk(b *testing.B) {
+	s := newScorer(b)
+	benchmark(b, func(text string) {
+		newEvidence([]passage{{text: text}}, entailtest.Words{}, s.split).cut(window{tokens: 200, stride: 32})
+	})
+}
+
+func benchmark(b *testing.B, run func(text string)) {
+	texts := hostile()
+	texts["prose"] = article
+	for name, unit := range texts {
+		for size, n := range sizes() {
+			text := times(unit, n)
+			b.Run(name+"/"+size, func(b *testing.B) {
+				b.SetBytes(int64(n))
 				for b.Loop() {
-					s.split.sentences(text)
+					run(text)
 				}
 			})
 		}
 	}
 }
 
-func sizeName(size int) string {
-	return map[int]string{1 << 10: "1KB", 1 << 14: "16KB", 1 << 17: "128KB", 1 << 20: "1MB"}[size]
+// BenchmarkFlags compares a claim with a chunk.
+func BenchmarkFlags(b *testing.B) {
+	claim, chunk := "Dr. Bradfield built the 1,149 m bridge for 4.2 million pounds in March 1932.", times(article, 1<<10)
+	for b.Loop() {
+		mismatches(claim, chunk)
+	}
 }
 
-func BenchmarkChunk(b *testing.B) {
-	s := newScorer(b)
-	for name, unit := range hostile() {
-		for _, size := range []int{1 << 14, 1 << 17, 1 << 20} {
-			text := times(unit, size)
-			b.Run(name+"/"+sizeName(size), func(b *testing.B) {
-				b.SetBytes(int64(size))
-				for b.Loop() {
-					e := newEvidence([]passage{{text: text}}, entailtest.Words{}, s.split)
-					e.cut(window{tokens: 200, stride: 32})
-				}
-			})
-		}
+// BenchmarkScore is a whole request of ten passages and five sentences with a
+// verifier that costs next to nothing.
+func BenchmarkScore(b *testing.B) {
+	s, v := newScorer(b), hashed()
+	req := &plumblinev1.ScoreGroundingRequest{Answer: times(article, 1<<10)}
+	for range 10 {
+		req.Evidence = append(req.Evidence, &plumblinev1.Evidence{Text: times(article, 1<<10)})
+	}
+	for b.Loop() {
+		s.Score(b.Context(), v, req)
 	}
 }

@@ -239,10 +239,10 @@ func (m *marker) drop(start, end int) {
 }
 
 // dropPair drops an opening mark and the closing one.
-func (m *marker) dropPair(open, close entail.Span) {
-	m.drop(open.Start, open.End)
-	m.drop(close.Start, close.End)
-	m.pairs = append(m.pairs, entail.Span{Start: open.Start, End: close.End})
+func (m *marker) dropPair(opening, closing entail.Span) {
+	m.drop(opening.Start, opening.End)
+	m.drop(closing.Start, closing.End)
+	m.pairs = append(m.pairs, entail.Span{Start: opening.Start, End: closing.End})
 }
 
 func (m *marker) firstOpen() int {
@@ -417,11 +417,13 @@ func linkEnd(text string, i int) int {
 	for j := i; j < len(text) && text[j] > ' '; j++ {
 		switch text[j] {
 		case '(':
-			if depth++; depth > 2 {
+			depth++
+			if depth > 2 {
 				return 0
 			}
 		case ')':
-			if depth--; depth == 0 {
+			depth--
+			if depth == 0 {
 				return j + 1
 			}
 		}

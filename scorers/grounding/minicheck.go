@@ -108,16 +108,16 @@ func miniCheckText(s *splitter, text string) string {
 	return strings.TrimSpace(b.String())
 }
 
-// miniCheckRanges cuts passage i by MiniCheck's rules into ranges of tokens.
-func (e *evidence) miniCheckRanges(i int, rules miniCheckRules) []entail.Span {
-	text, tokens := e.passages[i].text, e.units[i].tokens
-	pieces := miniCheckPieces(e.split, text)
+// miniCheckRanges cuts the passage by MiniCheck's rules into ranges of tokens.
+func (c *cutter) miniCheckRanges(rules miniCheckRules) []entail.Span {
+	text, tokens := c.passages[c.passage].text, c.units[c.passage].tokens
+	pieces := miniCheckPieces(c.split, text)
 	lengths := make([]int, len(pieces))
 	for k, p := range pieces {
 		if rules.words {
 			lengths[k] = len(strings.Fields(text[p.Start:p.End]))
 		} else {
-			lengths[k] = e.count(text[p.Start:p.End])
+			lengths[k] = c.count(text[p.Start:p.End])
 		}
 	}
 	var out []entail.Span

@@ -375,7 +375,7 @@ func streamed(t *rapid.T, s *Scorer, v entail.Verifier, req *plumblinev1.ScoreGr
 	answer := start.GetAnswer()
 	start.Answer = ""
 	frames := []*plumblinev1.StreamScoreGroundingRequest{{Frame: &plumblinev1.StreamScoreGroundingRequest_Start{Start: start}}}
-	for len(answer) > 0 {
+	for answer != "" {
 		n := rapid.IntRange(1, 12).Draw(t, "delta")
 		if n >= len(answer) {
 			n = len(answer)

@@ -165,7 +165,8 @@ func steady(text string, ends []int, i int) bool {
 			readable = readable || isWord(r)
 		case inWord:
 			inWord = false
-			if words++; words >= 2 && readable {
+			words++
+			if words >= 2 && readable {
 				return true
 			}
 		}

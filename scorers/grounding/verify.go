@@ -49,7 +49,6 @@ const maxPairs = 2048
 // verification asks a verifier about jobs, claim after claim.
 type verification struct {
 	verifier entail.Verifier
-	evidence *evidence
 	// recut says that a pair refused as too long is cut again: the model's
 	// tokenizer is not at hand and counts were estimated.
 	recut bool
@@ -165,7 +164,7 @@ func (v *verification) halves(p pair, err error) (first, second chunk, ok bool) 
 	if !v.recut || p.with >= 0 || !errors.As(err, &m) || m.Status != plumblinev1.Status_STATUS_TOO_LONG {
 		return chunk{}, chunk{}, false
 	}
-	return v.evidence.halve(p.chunk)
+	return p.chunk.halve()
 }
 
 func (j *job) fail(err error) {
@@ -227,7 +226,7 @@ func (v *verification) joined(j *job) []pair {
 	for i, a := range best {
 		for _, b := range best[i+1:] {
 			c := a.chunk
-			c.premise = titlePrefix(c.premise) + b.chunk.premise
+			c.premise = joinTexts(c.premise, b.chunk.premise)
 			pairs = append(pairs, pair{job: j, chunk: c, with: b.chunk.passage})
 		}
 	}
