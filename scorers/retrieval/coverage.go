@@ -2,11 +2,18 @@ package retrieval
 
 import (
 	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
 
 	"plumbline/scorers/score"
 )
 
 const familyCoverage = "coverage"
+
+// mostNeedles bounds how many entities, numbers and quotations of a question
+// are looked for, each: a question with more is no question.
+const mostNeedles = 32
 
 // coverage is what the question names, with the place in the fused order where
 // each thing was found first.
@@ -19,9 +26,9 @@ type coverage struct {
 	textInPool, textInWindow  bool
 }
 
-// term is a distinct word of the question.
+// term is a distinct word of the question; they stand in the order of their
+// numbers in the vocabulary.
 type term struct {
-	id      int32
 	rank    int // as in needle
 	seenIn  int // passages of the pool that have it
 	lastIn  int // the last of them, so that none is counted twice
@@ -120,13 +127,12 @@ func (e *evidence) coverage() (*coverage, error) {
 		f := &folder{}
 		q := newQuestion(e.Question, words, f)
 		c := &coverage{
-			entities: q.entities(), numbers: q.numbers(), quotes: q.quotes(),
+			entities: e.first(q.entities()), numbers: e.first(q.numbers()), quotes: e.first(q.quotes()),
 			passages: len(items), window: min(e.Window, len(items)),
 		}
-		for _, id := range q.terms() {
-			c.terms = append(c.terms, term{id: id, rank: notFound, lastIn: notFound})
-		}
-		if c.look(items, q.vocabulary, f); !c.textInPool {
+		c.terms = slices.Repeat([]term{{rank: notFound, lastIn: notFound}}, q.distinct)
+		c.look(items, q.vocabulary, f)
+		if !c.textInPool {
 			return nil, score.MissingInput("rankings.items.text: no result of the top k has a text")
 		}
 		if gaps := countNil(items); gaps > 0 {
@@ -135,6 +141,15 @@ func (e *evidence) coverage() (*coverage, error) {
 		c.termsErr = c.weigh(e.IDF, q.vocabulary, f)
 		return c, nil
 	})
+}
+
+// first cuts needles to those that are looked for.
+func (e *evidence) first(needles []needle) []needle {
+	if len(needles) <= mostNeedles {
+		return needles
+	}
+	e.warnings = append(e.warnings, "the question names more than 32 things of a kind: coverage looks for the first 32")
+	return needles[:mostNeedles]
 }
 
 func countNil(items []*Item) int {
@@ -147,9 +162,11 @@ func countNil(items []*Item) int {
 	return n
 }
 
-// look reads the passages in order and notes what occurs where.
+// look reads the passages in order and notes what occurs where. A passage is
+// read as a string of the numbers of its words, each a character, so that the
+// search for a word sequence is one for a substring.
 func (c *coverage) look(items []*Item, vocabulary vocabulary, f *folder) {
-	var ids []int32
+	var numbers []byte
 	for rank, item := range items {
 		if item == nil {
 			continue
@@ -157,53 +174,40 @@ func (c *coverage) look(items []*Item, vocabulary vocabulary, f *folder) {
 		c.textInPool = true
 		c.textInWindow = c.textInWindow || rank < c.window
 		read := func(text string) {
-			eachWord(text, func(w span) { ids = append(ids, vocabulary[string(f.fold(text[w.start:w.end]))]) })
+			eachWord(text, func(w span) {
+				numbers = utf8.AppendRune(numbers, vocabulary[string(f.fold(text[w.start:w.end]))])
+			})
 		}
-		ids = ids[:0]
+		numbers = numbers[:0]
 		read(item.Title)
-		ids = append(ids, 0) // nothing spans the title and the text
+		numbers = append(numbers, otherWord) // nothing spans the title and the text
 		read(item.Text)
+		passage := string(numbers)
 		for _, needles := range [][]needle{c.entities, c.numbers, c.quotes} {
-			noteNeedles(needles, ids, rank)
+			noteNeedles(needles, passage, rank)
 		}
-		c.noteTerms(ids, rank)
+		c.noteTerms(passage, rank)
 	}
 }
 
-func noteNeedles(needles []needle, ids []int32, rank int) {
+func noteNeedles(needles []needle, passage string, rank int) {
 	for i := range needles {
-		n := &needles[i]
-		for _, form := range n.forms {
-			if n.rank == notFound && contains(ids, form) {
-				n.rank = rank
+		for _, form := range needles[i].forms {
+			if needles[i].rank == notFound && strings.Contains(passage, form) {
+				needles[i].rank = rank
 			}
 		}
 	}
 }
 
-// contains reports whether the words of form stand in ids, one after the
-// other.
-func contains(ids, form []int32) bool {
-next:
-	for i := 0; i+len(form) <= len(ids); i++ {
-		for j, id := range form {
-			if ids[i+j] != id {
-				continue next
-			}
-		}
-		return true
-	}
-	return false
-}
-
-func (c *coverage) noteTerms(ids []int32, rank int) {
-	for _, id := range ids {
+func (c *coverage) noteTerms(passage string, rank int) {
+	for _, number := range passage {
 		// The question's own words were numbered first: terms are sorted by
 		// number, from 1, and without gaps.
-		if id == 0 || int(id) > len(c.terms) {
+		if number == otherWord || int(number) > len(c.terms) {
 			continue
 		}
-		if t := &c.terms[id-1]; t.lastIn != rank {
+		if t := &c.terms[number-1]; t.lastIn != rank {
 			t.lastIn = rank
 			t.seenIn++
 			if t.rank == notFound {
@@ -231,10 +235,10 @@ func (c *coverage) weigh(idf map[string]float64, vocabulary vocabulary, f *folde
 			return score.InvalidInput("idf has a value that is negative or not finite")
 		}
 		rarest = max(rarest, weight)
-		if id := vocabulary[string(f.fold(word))]; id > 0 && int(id) <= len(c.terms) {
+		if number := vocabulary[string(f.fold(word))]; number != otherWord && int(number) <= len(c.terms) {
 			// Two spellings of a word may both be given; the rarer counts, so
 			// that the order of the map does not.
-			t := &c.terms[id-1]
+			t := &c.terms[number-1]
 			t.weight, t.weighed = max(t.weight, weight), true
 		}
 	}

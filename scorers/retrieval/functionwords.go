@@ -40,7 +40,7 @@ func isFunctionWord(word string) bool {
 	case "qui", "que", "quoi", "quand", "où", "pourquoi", "comment", "combien", "quel", "quelle", "quels", "quelles",
 		"est", "sont", "les", "une", "dans":
 	// Spanish, Italian, Portuguese.
-	case "qué", "quién", "quiénes", "cuándo", "cuál", "cuáles", "cuánto", "cuántos", "cuántas", "dónde", "cómo", "en",
+	case "qué", "quién", "quiénes", "cuándo", "cuál", "cuáles", "cuánto", "cuántos", "cuántas", "dónde", "cómo", "en", //nolint:misspell // Spanish
 		"chi", "che", "cosa", "quando", "dove", "perché", "quale", "quali", "quanto", "quanti", "quante", "il", "gli",
 		"quem", "qual", "quais", "onde", "como", "quantos", "quantas", "são", "foi":
 	// Dutch.

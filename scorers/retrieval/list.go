@@ -67,7 +67,8 @@ func newList(r *Ranking, ids numbering) (*list, []Duplicate) {
 	if !slices.IsSortedFunc(l.entries, compareEntries) {
 		slices.SortFunc(l.entries, compareEntries)
 	}
-	return l, l.dropRepeated(len(ids))
+	duplicates := l.dropRepeated(len(ids))
+	return l, duplicates
 }
 
 // compareEntries orders by score, better first, then by id. Repetitions of an
@@ -92,7 +93,8 @@ func (l *list) dropRepeated(docs int) []Duplicate {
 	count := make([]int32, docs)
 	kept := l.entries[:0]
 	for _, e := range l.entries {
-		if count[e.doc]++; count[e.doc] == 1 {
+		count[e.doc]++
+		if count[e.doc] == 1 {
 			kept = append(kept, e)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -346,5 +347,46 @@ func TestReasonsLeakNoText(t *testing.T) {
 		if strings.Contains(strings.ToLower(s.GetReason()), "secret") {
 			t.Errorf("%s: %q", name, s.GetReason())
 		}
+	}
+}
+
+// TestHostileText: requests within the limits of validation whose cost would
+// explode if any step were worse than linear. They end, or the test times out.
+func TestHostileText(t *testing.T) {
+	many := func(s string) string { return strings.Repeat(s, 60_000/len(s)) }
+	var names strings.Builder
+	for i := range 9000 {
+		names.WriteString("the A" + strconv.Itoa(i) + ", ")
+	}
+	for name, question := range map[string]string{
+		"names": names.String(), "open quotes": many("« "), "straight quotes": many(`" `), "elisions": many("l'"),
+		"thousands": "1" + many(",000"), "connectors": "A " + many("of "), "points": many("A."), "dates": many("12 May "), "near miss": `B` + many(" A"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			req := request(ordered("dense", "a", "b"))
+			req.Question = question
+			for _, item := range req.Rankings[0].Items {
+				item.Text = strings.Repeat(question, 5)
+			}
+			for _, req.Compat = range []plumblinev1.Compat{plumblinev1.Compat_COMPAT_UNSPECIFIED, plumblinev1.Compat_COMPAT_SOURCE} {
+				if got := len(retrieval.Score(req).GetSignals()); got != len(retrieval.Infos()) {
+					t.Errorf("%d signals", got)
+				}
+			}
+		})
+	}
+}
+
+func TestMostNeedles(t *testing.T) {
+	var question strings.Builder
+	for i := range 150 {
+		question.WriteString("in the A" + strconv.Itoa(i) + ", ")
+	}
+	req := request(ordered("dense", "a"))
+	req.Question, req.Rankings[0].Items[0].Text = question.String(), "A1 and A149"
+	resp := retrieval.Score(req)
+	wantValue(t, resp, "evidence_coverage", 1.0/32)
+	if len(resp.GetEntities()) != 32 || len(resp.GetWarnings()) == 0 {
+		t.Errorf("%d entities, warnings %q", len(resp.GetEntities()), resp.GetWarnings())
 	}
 }

@@ -1,9 +1,6 @@
 package retrieval
 
-import (
-	"slices"
-	"strconv"
-)
+import "strconv"
 
 // numbers are the numbers and dates of the question, each once: dates as a
 // whole, in any of the usual notations, and every other word that starts with
@@ -65,7 +62,7 @@ func (q *question) isoDateAt(i int) (d date, end int) {
 		return date{}, i
 	}
 	d = date{year: q.yearAt(i), month: q.dayAt(i + 1), day: q.dayAt(i + 2)}
-	if d.year == 0 || d.month == 0 || d.month > len(monthNames()) || d.day == 0 {
+	if d.year == 0 || d.month == 0 || d.month > 12 || d.day == 0 {
 		return date{}, i
 	}
 	return d, i + 3
@@ -114,12 +111,12 @@ func monthNumber(word string) int {
 // notations returns the word sequences in which a text may write the date:
 // 12 May 2001, 12 of May 2001, May 12 2001, 2001-05-12, with the month's name
 // in full or short.
-func (q *question) notations(d date) [][]int32 {
-	number := func(n int) []int32 {
+func (q *question) notations(d date) []string {
+	number := func(n int) string {
 		if n == 0 {
-			return nil
+			return ""
 		}
-		return []int32{q.vocabulary.add(strconv.Itoa(n))}
+		return string(q.vocabulary.add(strconv.Itoa(n)))
 	}
 	day, year := number(d.day), number(d.year)
 	name := monthNames()[d.month-1]
@@ -127,16 +124,16 @@ func (q *question) notations(d date) [][]int32 {
 	if name == "september" {
 		names = append(names, "sept")
 	}
-	var forms [][]int32
+	var forms []string
 	for _, n := range names {
-		month := []int32{q.vocabulary.add(n)}
-		forms = append(forms, slices.Concat(day, month, year), slices.Concat(month, day, year))
+		month := string(q.vocabulary.add(n))
+		forms = append(forms, day+month+year, month+day+year)
 		if d.day > 0 {
-			forms = append(forms, slices.Concat(day, []int32{q.vocabulary.add("of")}, month, year))
+			forms = append(forms, day+string(q.vocabulary.add("of"))+month+year)
 		}
 	}
 	if d.day > 0 && d.year > 0 {
-		forms = append(forms, slices.Concat(year, number(d.month), day))
+		forms = append(forms, year+number(d.month)+day)
 	}
 	return forms
 }

@@ -18,8 +18,9 @@ const (
 // needle is something of the question that coverage looks for in the text.
 type needle struct {
 	text string // as it stands in the question
-	// forms are the word sequences any of which counts as an occurrence.
-	forms [][]int32
+	// forms are the word sequences any of which counts as an occurrence, as
+	// strings of the words' numbers.
+	forms []string
 	// rank is the first place in the fused order, from 0, whose passage has
 	// it, or notFound.
 	rank int
@@ -30,7 +31,7 @@ const notFound = -1
 // token is a word of the question.
 type token struct {
 	span
-	id          int32
+	number      rune   // in the vocabulary
 	text        string // folded
 	capitalised bool
 	opens       bool // the first word of a sentence
@@ -41,21 +42,34 @@ type token struct {
 type question struct {
 	text       string
 	tokens     []token
+	distinct   int // distinct words: they have the first numbers
 	vocabulary vocabulary
 }
 
-// vocabulary numbers the words that are looked for, from 1; 0 is any other
-// word.
-type vocabulary map[string]int32
+// vocabulary numbers the words that are looked for, from 1. The numbers are
+// characters, so that a sequence of words is a string.
+type vocabulary map[string]rune
 
-func (v vocabulary) add(word string) int32 {
-	id, ok := v[word]
+// otherWord is the number of every word that is not looked for.
+const otherWord = 0
+
+func (v vocabulary) add(word string) rune {
+	number, ok := v[word]
 	if !ok {
-		id = int32(len(v) + 1)
-		v[word] = id
+		number = rune(len(v) + 1)
+		if number >= firstSurrogate {
+			number += surrogates
+		}
+		v[word] = number
 	}
-	return id
+	return number
 }
+
+// Surrogates are no characters.
+const (
+	firstSurrogate = 0xd800
+	surrogates     = 0x800
+)
 
 // questionWords returns the words of the question; their number is the |q| of
 // WIG.
@@ -76,12 +90,13 @@ func newQuestion(text string, found []span, f *folder) *question {
 		folded := string(f.fold(text[w.start:w.end]))
 		first := firstRune(text[w.start:w.end])
 		q.tokens[i] = token{
-			span: w, text: folded, id: q.vocabulary.add(folded),
+			span: w, text: folded, number: q.vocabulary.add(folded),
 			capitalised: unicode.IsUpper(first) || unicode.IsTitle(first),
 			opens:       i == 0 || q.sentenceEndsBefore(i, w.start),
 			digits:      folded != "" && isDigit(folded[0]),
 		}
 	}
+	q.distinct = len(q.vocabulary)
 	return q
 }
 
@@ -137,7 +152,7 @@ func (q *question) entities() []needle {
 // names reports whether a word can begin a name: it is capitalised, and not
 // just because it begins a sentence as a function word.
 func (t *token) names() bool {
-	return t.capitalised && !(t.opens && isFunctionWord(t.text))
+	return t.capitalised && (!t.opens || !isFunctionWord(t.text))
 }
 
 // nameEnd returns the index after the last token of the name that starts at i.
@@ -174,10 +189,12 @@ func (q *question) namesNothing(i, end int) bool {
 // word is token i as it stands in the question.
 func (q *question) word(i int) string { return q.text[q.tokens[i].start:q.tokens[i].end] }
 
+const longestAcronym = 5
+
 // isAcronym reports whether a word is two to five capital letters.
 func isAcronym(word string) bool {
 	n := utf8.RuneCountInString(word)
-	return 2 <= n && n <= 5 && !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsUpper(r) })
+	return 2 <= n && n <= longestAcronym && !strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsUpper(r) })
 }
 
 // capitalsTell reports whether capitals mark names. They do not in a question
@@ -232,59 +249,62 @@ func number4(s string) int {
 
 // addNeedle adds the span of tokens [i, end) unless it was found before.
 func (q *question) addNeedle(needles []needle, i, end int) []needle {
-	forms := [][]int32{q.ids(i, end)}
-	if other := q.otherAcronym(i, end); other != nil {
+	forms := []string{q.form(i, end)}
+	if other := q.otherAcronym(i, end); other != "" {
 		forms = append(forms, other)
 	}
 	return appendNeedle(needles, q.text[q.tokens[i].start:q.tokens[end-1].end], forms...)
 }
 
 // otherAcronym returns the other notation of an acronym, with points for one
-// without and the reverse ("US", "U.S."), or nil for what is none.
-func (q *question) otherAcronym(i, end int) []int32 {
-	if end-i > 1 {
-		joined := ""
-		for _, t := range q.tokens[i:end] {
-			if utf8.RuneCountInString(t.text) != 1 {
-				return nil
-			}
-			joined += t.text
+// without and the reverse ("US", "U.S."), or nothing for what is none.
+func (q *question) otherAcronym(i, end int) string {
+	if end-i == 1 {
+		if !isAcronym(q.word(i)) {
+			return ""
 		}
-		return []int32{q.vocabulary.add(joined)}
+		var letters []rune
+		for _, letter := range q.tokens[i].text {
+			letters = append(letters, q.vocabulary.add(string(letter)))
+		}
+		return string(letters)
 	}
-	if !isAcronym(q.word(i)) {
-		return nil
+	joined := ""
+	for _, t := range q.tokens[i:end] {
+		if utf8.RuneCountInString(t.text) != 1 || len(joined) > longestAcronym {
+			return ""
+		}
+		joined += t.text
 	}
-	var letters []int32
-	for _, r := range q.tokens[i].text {
-		letters = append(letters, q.vocabulary.add(string(r)))
-	}
-	return letters
+	return string(q.vocabulary.add(joined))
 }
 
-func appendNeedle(needles []needle, text string, forms ...[]int32) []needle {
+// appendNeedle adds a needle that is none of those before. Beyond one more than
+// are looked for, which tells that there are more, it adds none.
+func appendNeedle(needles []needle, text string, forms ...string) []needle {
+	if len(needles) > mostNeedles {
+		return needles
+	}
 	for i := range needles {
-		if slices.Equal(needles[i].forms[0], forms[0]) {
+		if needles[i].forms[0] == forms[0] {
 			return needles
 		}
 	}
 	return append(needles, needle{text: text, forms: forms, rank: notFound})
 }
 
-func (q *question) ids(i, end int) []int32 {
-	ids := make([]int32, 0, end-i)
+// form is the words of tokens [i, end) as a string of their numbers.
+func (q *question) form(i, end int) string {
+	numbers := make([]rune, 0, end-i)
 	for _, t := range q.tokens[i:end] {
-		ids = append(ids, t.id)
+		numbers = append(numbers, t.number)
 	}
-	return ids
+	return string(numbers)
 }
 
-// terms are the distinct words of the question, by their numbers.
-func (q *question) terms() []int32 {
-	terms := q.ids(0, len(q.tokens))
-	slices.Sort(terms)
-	return slices.Compact(terms)
-}
+// longestQuote is the number of bytes in which a quotation must end. It keeps
+// the work linear for a text full of marks that none closes.
+const longestQuote = 1024
 
 // quotes are the quoted strings of the question. A mark right after a word
 // opens none: it closes one, or means inches.
@@ -295,7 +315,7 @@ func (q *question) quotes() []needle {
 		r, size := utf8.DecodeRuneInString(q.text[i:])
 		i += size
 		if marks := closingQuotes(r); marks != "" && !isWordRune(before) {
-			if length := strings.IndexAny(q.text[i:], marks); length >= 0 {
+			if length := strings.IndexAny(q.text[i:min(i+longestQuote, len(q.text))], marks); length >= 0 {
 				found = q.addQuote(found, i, i+length)
 				r, size = utf8.DecodeRuneInString(q.text[i+length:])
 				i += length + size
@@ -341,5 +361,5 @@ func (q *question) addQuote(found []needle, start, end int) []needle {
 	if i == j {
 		return found
 	}
-	return appendNeedle(found, q.text[start:end], q.ids(i, j))
+	return appendNeedle(found, q.text[start:end], q.form(i, j))
 }

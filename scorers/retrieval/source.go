@@ -110,7 +110,7 @@ func (e *evidence) findInSource() ([]Entity, error) {
 // sourceEntities are the source's entities, in lower case: runs of capitalised
 // words, joined over lower-case connectors that a capitalised word follows,
 // without a question word at the start; and four-digit numbers. Each once, in
-// the order of first occurrence.
+// the order of first occurrence, and no more than coverage looks for.
 func sourceEntities(question string) []string {
 	tokens := strings.FieldsFunc(question, isPythonSpace)
 	var names []string
@@ -143,6 +143,9 @@ func sourceEntities(question string) []string {
 	for _, name := range append(names, fourDigits(question)...) {
 		if name = lower.String(name); utf8.RuneCountInString(name) >= 2 && !slices.Contains(entities, name) {
 			entities = append(entities, name)
+		}
+		if len(entities) == mostNeedles {
+			break
 		}
 	}
 	return entities

@@ -151,21 +151,23 @@ func eachSegment(text string, w span, yield func(span)) {
 	}
 }
 
-// eachPart takes off a possessive ending and sets an elided article apart.
+// eachPart sets elided articles apart and takes off a possessive ending.
 func eachPart(text string, w span, yield func(span)) {
-	apostrophe := strings.IndexFunc(text[w.start:w.end], isApostrophe)
-	if apostrophe < 0 {
-		yield(w)
-		return
-	}
-	_, size := runeAt(text, w.start+apostrophe)
-	head := span{w.start, w.start + apostrophe}
-	if isElision(text[head.start:head.end]) {
+	for {
+		apostrophe := strings.IndexFunc(text[w.start:w.end], isApostrophe)
+		if apostrophe < 0 {
+			break
+		}
+		head := span{w.start, w.start + apostrophe}
+		if !isElision(text[head.start:head.end]) {
+			w.end = withoutPossessive(text, w)
+			break
+		}
 		yield(head)
-		eachPart(text, span{head.end + size, w.end}, yield)
-		return
+		_, size := runeAt(text, head.end)
+		w.start = head.end + size
 	}
-	yield(span{w.start, withoutPossessive(text, w)})
+	yield(w)
 }
 
 // withoutPossessive returns the end of a word without an ending 's.
@@ -194,8 +196,11 @@ func isElision(word string) bool {
 // Its buffers are reused, and it is not safe for concurrent use.
 type folder struct {
 	out, scratch, folded []byte
-	caser                cases.Caser // made for the first word that needs it
-	ready                bool
+	// caser and known are made for the first word that is not all ASCII. known
+	// has such words with their forms: folding them costs, and texts repeat
+	// themselves.
+	caser cases.Caser
+	known map[string]string
 }
 
 // fold returns the comparable form of a word, valid until the next call.
@@ -218,8 +223,12 @@ func (f *folder) fold(word string) []byte {
 
 // foldUnicode folds a word that is not all ASCII.
 func (f *folder) foldUnicode(word string) {
-	if !f.ready {
-		f.caser, f.ready = cases.Fold(), true
+	if f.known == nil {
+		f.caser, f.known = cases.Fold(), map[string]string{}
+	}
+	if known, ok := f.known[word]; ok {
+		f.out = append(f.out[:0], known...)
+		return
 	}
 	f.scratch = norm.NFKC.AppendString(f.scratch[:0], word)
 	f.folded, _, _ = transform.Append(f.caser, f.folded[:0], f.scratch) // a Caser does not fail
@@ -244,6 +253,7 @@ func (f *folder) foldUnicode(word string) {
 		}
 		f.out = utf8.AppendRune(f.out, r)
 	}
+	f.known[word] = string(f.out)
 }
 
 const (
@@ -293,7 +303,8 @@ func digitValue(r rune) rune {
 // nothing ("1,000.50" is 1000.5, "05" is 5), and without the ending of an
 // English ordinal.
 func (f *folder) number() []byte {
-	if len(f.out) == 0 || !isDigit(f.out[0]) {
+	const longest = 64 // keeps the work linear; a longer one stays as it is
+	if len(f.out) == 0 || len(f.out) > longest || !isDigit(f.out[0]) {
 		return f.out
 	}
 	digits := 0
