@@ -23,6 +23,9 @@ const SchemaVersion = 1
 // of max_tokens, so that an absurd value must not get that far.
 const maxTokensLimit = 1 << 16
 
+// maxVocabulary is likewise far above any vocabulary.
+const maxVocabulary = 1 << 24
+
 // Class names of a sequence classifier. A three-class model has entailment,
 // neutral and contradiction, a two-class one entailment and not_entailment.
 const (
@@ -32,15 +35,24 @@ const (
 	ClassNotEntailment = "not_entailment"
 )
 
-// TaskSequenceClassification is the one task so far: the pair goes in, one
-// logit for each class comes out.
-const TaskSequenceClassification = "sequence-classification"
+// Tasks: how a network answers.
+const (
+	// TaskSequenceClassification takes a pair and gives one logit for each
+	// class: BERT, RoBERTa and DeBERTa with a classification head.
+	TaskSequenceClassification = "sequence-classification"
+	// TaskFirstDecoderToken takes a pair and the decoder's start token and gives
+	// the logits of the first token of the answer, of which each class has one:
+	// MiniCheck-Flan-T5 (Tang et al. 2024) says 0 or 1.
+	TaskFirstDecoderToken = "first-decoder-token"
+)
 
 // Model inputs that the engine can fill.
 const (
 	InputIDs           = "input_ids"
 	InputAttentionMask = "attention_mask"
 	InputTokenTypeIDs  = "token_type_ids"
+	// InputDecoderIDs has shape [1, 1] and holds the start token.
+	InputDecoderIDs = "decoder_input_ids"
 )
 
 // Manifest describes a model: what its files are, how it is asked, how its
@@ -53,7 +65,7 @@ type Manifest struct {
 	Version string `json:"version"`
 	// Architecture is the encoder's family, such as "bert".
 	Architecture string `json:"architecture"`
-	// Task is TaskSequenceClassification.
+	// Task is TaskSequenceClassification or TaskFirstDecoderToken.
 	Task string `json:"task"`
 	// WeightsFormat says how the weights are stored, such as
 	// "onnx-int8-dynamic".
@@ -61,12 +73,17 @@ type Manifest struct {
 	// Files are the parts of the model.
 	Files Files `json:"files"`
 	// Inputs are the names of the network's inputs, all int64 of shape
-	// [1, tokens].
+	// [1, tokens] but for InputDecoderIDs.
 	Inputs []string `json:"inputs"`
-	// Output is the name of the logits, float32 of shape [1, len(Classes)].
+	// Output is the name of the logits, float32: of shape [1, len(Classes)] for
+	// TaskSequenceClassification and [1, 1, vocabulary] for
+	// TaskFirstDecoderToken.
 	Output string `json:"output"`
-	// Classes are the classes in the order of the logits.
+	// Classes are the classes in the order of the logits, or of the decoder's
+	// tokens.
 	Classes []string `json:"classes"`
+	// Decoder is set for TaskFirstDecoderToken and for no other task.
+	Decoder *Decoder `json:"decoder,omitempty"`
 	// MaxTokens is the longest pair that the network takes, special tokens
 	// included. A longer pair is refused, never cut.
 	MaxTokens int `json:"max_tokens"`
@@ -76,6 +93,10 @@ type Manifest struct {
 	// PairTemplate shows how the tokenizer joins a pair, for people:
 	// "[CLS] premise [SEP] hypothesis [SEP]".
 	PairTemplate string `json:"pair_template"`
+	// OneText is set for a model that reads a pair as one text, which the
+	// tokenizer then lays out as it lays out any single text. Without it the
+	// tokenizer's own layout of a pair applies.
+	OneText *OneText `json:"one_text,omitempty"`
 	// LowerCase says that the tokenizer folds case.
 	LowerCase bool `json:"lower_case"`
 	// QATemplate builds the hypothesis of a short answer from "{question}" and
@@ -92,6 +113,25 @@ type Manifest struct {
 	BaseModel Source `json:"base_model"`
 	// TrainingData are the sets of the fine-tuning.
 	TrainingData []Source `json:"training_data"`
+}
+
+// Decoder says how the first token of an encoder-decoder's answer is read.
+type Decoder struct {
+	// StartID is the token from which the decoder starts: 0 for T5.
+	StartID int64 `json:"start_id"`
+	// Vocabulary is how many logits the network gives for a token.
+	Vocabulary int `json:"vocabulary"`
+	// ClassIDs are the tokens that stand for the classes, in their order.
+	ClassIDs []int `json:"class_ids"`
+}
+
+// OneText joins a pair to one text: prefix, premise, separator, hypothesis.
+type OneText struct {
+	// Prefix stands before the premise: "predict: " for MiniCheck-Flan-T5.
+	Prefix string `json:"prefix"`
+	// Separator is the control token between the texts: "</s>" for RoBERTa and
+	// T5, "[SEP]" for DeBERTa.
+	Separator string `json:"separator"`
 }
 
 // Files are the parts of a model, each with its digest.
@@ -152,7 +192,11 @@ func (m *Manifest) validate() error {
 	check(m.SchemaVersion == SchemaVersion, "schema_version: is %d, this program reads %d", m.SchemaVersion, SchemaVersion)
 	check(m.Name != "", "name: is empty")
 	check(m.Version != "", "version: is empty")
-	check(m.Task == TaskSequenceClassification, "task: is %q, must be %q", m.Task, TaskSequenceClassification)
+	check(m.Task == TaskSequenceClassification || m.Task == TaskFirstDecoderToken,
+		"task: is %q, must be %q or %q", m.Task, TaskSequenceClassification, TaskFirstDecoderToken)
+	check((m.Task == TaskFirstDecoderToken) == (m.Decoder != nil), "decoder: belongs to the task %q and to no other", TaskFirstDecoderToken)
+	check(m.Decoder.fits(m.Classes), "decoder: needs a start_id, a vocabulary of at most %d, and for each class a class_id of its own, all within the vocabulary", maxVocabulary)
+	check(m.OneText == nil || m.OneText.Separator != "", "one_text.separator: is empty")
 	check(m.Output != "", "output: is empty")
 	check(m.MaxTokens > 0 && m.MaxTokens <= maxTokensLimit, "max_tokens: must be between 1 and %d", maxTokensLimit)
 	check(m.TrainedMaxTokens > 0 && m.TrainedMaxTokens <= m.MaxTokens, "trained_max_tokens: must be between 1 and max_tokens")
@@ -160,8 +204,9 @@ func (m *Manifest) validate() error {
 	check(knownClasses(m.Classes), "classes: must be %s, %s, %s or %s, %s, in the order of the logits",
 		ClassEntailment, ClassNeutral, ClassContradiction, ClassEntailment, ClassNotEntailment)
 	check(slices.Contains(m.Inputs, InputIDs), "inputs: must contain %q", InputIDs)
+	check((m.Decoder != nil) == slices.Contains(m.Inputs, InputDecoderIDs), "inputs: %q belongs to a decoder and to no other model", InputDecoderIDs)
 	for i, name := range m.Inputs {
-		known := name == InputIDs || name == InputAttentionMask || name == InputTokenTypeIDs
+		known := slices.Contains([]string{InputIDs, InputAttentionMask, InputTokenTypeIDs, InputDecoderIDs}, name)
 		check(known && !slices.Contains(m.Inputs[:i], name), "inputs[%d]: %q is unknown or repeated", i, name)
 	}
 	check(strings.Contains(m.PairTemplate, "premise") && strings.Contains(m.PairTemplate, "hypothesis"),
@@ -170,6 +215,17 @@ func (m *Manifest) validate() error {
 		"qa_template: must contain {question} and {answer}, or be empty")
 	errs = append(errs, m.Files.Weights.validate("files.weights"), m.Files.Tokenizer.validate("files.tokenizer"))
 	return errors.Join(errs...)
+}
+
+// fits says whether the decoder, if there is one, has a token for each class.
+func (d *Decoder) fits(classes []string) bool {
+	if d == nil {
+		return true
+	}
+	distinct := slices.Compact(slices.Sorted(slices.Values(d.ClassIDs)))
+	within := func(id int) bool { return id >= 0 && id < d.Vocabulary }
+	return d.Vocabulary <= maxVocabulary && within(int(d.StartID)) &&
+		len(d.ClassIDs) == len(classes) && len(distinct) == len(classes) && within(distinct[0]) && within(distinct[len(distinct)-1])
 }
 
 func (f File) validate(field string) error {

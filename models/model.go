@@ -24,7 +24,7 @@ type Model struct {
 	// Manifest describes the model.
 	Manifest Manifest
 	// Digest identifies everything that decides the model's answers: weights,
-	// tokenizer, classes, inputs and limits. It is "sha256:" and hexadecimal
+	// tokenizer, classes, inputs, layout and limits. It is "sha256:" and hexadecimal
 	// digits. Licence texts and names do not enter.
 	Digest string
 	// Weights are the bytes of the ONNX graph.
@@ -86,8 +86,7 @@ func readChecked(fsys fs.FS, want File) ([]byte, error) {
 
 // digest hashes the fields that decide an answer, as JSON with sorted keys.
 func (m *Manifest) digest() string {
-	// A map of these types always marshals, and with its keys in order.
-	canonical, _ := json.Marshal(map[string]any{
+	decisive := map[string]any{
 		"weights":     m.Files.Weights.SHA256,
 		"tokenizer":   m.Files.Tokenizer.SHA256,
 		"task":        m.Task,
@@ -96,7 +95,17 @@ func (m *Manifest) digest() string {
 		"classes":     m.Classes,
 		"max_tokens":  m.MaxTokens,
 		"qa_template": m.QATemplate,
-	})
+	}
+	// What a model does not have leaves no trace, so that models from before
+	// these fields keep their digests.
+	if m.OneText != nil {
+		decisive["one_text"] = m.OneText
+	}
+	if m.Decoder != nil {
+		decisive["decoder"] = m.Decoder
+	}
+	// A map of these types always marshals, and with its keys in order.
+	canonical, _ := json.Marshal(decisive)
 	sum := sha256.Sum256(canonical)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }

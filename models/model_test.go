@@ -148,6 +148,59 @@ func TestLoadRefusesDamagedFolders(t *testing.T) {
 	}
 }
 
+// firstToken is a manifest of an encoder-decoder that reads one text.
+func firstToken() object {
+	manifest := valid()
+	manifest["task"] = "first-decoder-token"
+	manifest["inputs"] = []string{"input_ids", "attention_mask", "decoder_input_ids"}
+	manifest["one_text"] = object{"prefix": "predict: ", "separator": "</s>"}
+	manifest["decoder"] = decoder(0, 32128, 3, 209)
+	return manifest
+}
+
+func decoder(start, vocabulary int, classIDs ...int) object {
+	return object{"start_id": start, "vocabulary": vocabulary, "class_ids": classIDs}
+}
+
+func TestLoadReadsAnEncoderDecoder(t *testing.T) {
+	model, err := models.Load(folder(t, firstToken()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := model.Manifest
+	if m.OneText.Prefix != "predict: " || m.OneText.Separator != "</s>" || m.Decoder.ClassIDs[1] != 209 || m.Decoder.Vocabulary != 32128 {
+		t.Errorf("one_text %+v, decoder %+v", m.OneText, m.Decoder)
+	}
+}
+
+func TestTheFieldsOfAModeBelongTogether(t *testing.T) {
+	for name, c := range map[string]struct {
+		field string
+		value any
+		want  string
+	}{
+		"classifier with a decoder":     {"task", "sequence-classification", "decoder:"},
+		"no decoder":                    {"decoder", nil, "decoder:"},
+		"a class without a token":       {"decoder", decoder(0, 32128, 3), "class_id"},
+		"two classes with one token":    {"decoder", decoder(0, 32128, 3, 3), "class_id"},
+		"a token beyond the vocabulary": {"decoder", decoder(0, 209, 3, 209), "vocabulary"},
+		"a negative token":              {"decoder", decoder(0, 32128, -1, 209), "vocabulary"},
+		"a negative start":              {"decoder", decoder(-1, 32128, 3, 209), "start_id"},
+		"an absurd vocabulary":          {"decoder", decoder(0, 1<<40, 3, 209), "vocabulary"},
+		"no input for the decoder":      {"inputs", []string{"input_ids"}, `inputs: "decoder_input_ids"`},
+		"no separator":                  {"one_text", object{"prefix": "predict: "}, "one_text.separator"},
+		"an unknown part of the layout": {"one_text", object{"separator": "</s>", "suffix": "."}, "suffix"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			manifest := firstToken()
+			manifest[c.field] = c.value
+			if _, err := models.Load(folder(t, manifest)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error = %v, want one that names %s", err, c.want)
+			}
+		})
+	}
+}
+
 func remove(t *testing.T, dir, name string) {
 	t.Helper()
 	if err := os.Remove(filepath.Join(dir, name)); err != nil {
@@ -202,6 +255,9 @@ func TestDigestFollowsWhatDecidesAnAnswer(t *testing.T) {
 		if digest(field, value) == base {
 			t.Errorf("another %s leaves the digest as it was", field)
 		}
+	}
+	if digest("one_text", object{"separator": "</s>"}) == base {
+		t.Error("another layout of pairs leaves the digest as it was")
 	}
 	for field, value := range map[string]any{"name": "other", "version": "2", "license": "ISC"} {
 		if digest(field, value) != base {

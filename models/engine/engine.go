@@ -40,7 +40,8 @@ type Tokenizer interface {
 	entail.Tokenizer
 	// EncodePair returns the model's input for the pair. Nothing is cut off.
 	EncodePair(premise, hypothesis string) tokenizer.PairEncoding
-	// PairOverhead is the number of special tokens of a pair.
+	// PairOverhead is the number of tokens that a pair has beside those of its
+	// texts.
 	PairOverhead() int
 }
 
@@ -75,11 +76,20 @@ type runner interface {
 // Open loads the library and the model and starts the workers. It keeps no
 // reference to the model's bytes.
 func Open(model *models.Model, config Config) (*Engine, error) {
-	tokens, err := tokenizer.Parse(model.Tokenizer)
+	tokens, err := parseTokenizer(model)
 	if err != nil {
 		return nil, fmt.Errorf("%s of model %s: %w", model.Manifest.Files.Tokenizer.Name, model.Manifest.Name, err)
 	}
 	return open(model, tokens, config)
+}
+
+// parseTokenizer reads the tokenizer and gives it the model's layout of pairs.
+func parseTokenizer(model *models.Model) (*tokenizer.Tokenizer, error) {
+	tokens, err := tokenizer.Parse(model.Tokenizer)
+	if one := model.Manifest.OneText; err == nil && one != nil {
+		return tokens.AsOneText(one.Prefix, one.Separator)
+	}
+	return tokens, err
 }
 
 func open(model *models.Model, tokens Tokenizer, config Config) (*Engine, error) {

@@ -1,4 +1,4 @@
-// Package ort runs a sequence classifier on ONNX Runtime: it finds and loads
+// Package ort runs a classifier of pairs on ONNX Runtime: it finds and loads
 // the shared library, opens sessions, and runs single pairs on them.
 package ort
 
@@ -19,7 +19,8 @@ import (
 type Session struct {
 	session *onnx.DynamicAdvancedSession
 	inputs  []string
-	classes int
+	shape   onnx.Shape      // of the network's output
+	decoder *models.Decoder // nil for a classifier
 	limit   int
 	close   func() error
 }
@@ -51,7 +52,12 @@ func newSession(model *models.Model) (*Session, error) {
 		return nil, fmt.Errorf("ONNX Runtime refuses the network %s of model %s: %w; export it for a release that the library knows, or fetch it again",
 			manifest.Files.Weights.Name, manifest.Name, err)
 	}
-	return &Session{session: session, inputs: manifest.Inputs, classes: len(manifest.Classes), limit: manifest.MaxTokens}, nil
+	s := &Session{session: session, inputs: manifest.Inputs, decoder: manifest.Decoder, limit: manifest.MaxTokens}
+	s.shape = onnx.NewShape(1, int64(len(manifest.Classes)))
+	if s.decoder != nil {
+		s.shape = onnx.NewShape(1, 1, int64(s.decoder.Vocabulary))
+	}
+	return s, nil
 }
 
 // sessionOptions sets one thread to a run: the engine has its parallelism in
@@ -89,6 +95,8 @@ type Runner struct {
 	ids     []int64
 	mask    []int64
 	types   []int64
+	start   []int64   // of the decoder
+	logits  []float32 // of the classes, picked from a decoder's output
 	pinner  runtime.Pinner
 }
 
@@ -98,23 +106,28 @@ func (s *Session) NewRunner() (*Runner, error) {
 	if err != nil {
 		return nil, fmt.Errorf("ONNX Runtime run options: %w", err)
 	}
-	logits := make([]float32, s.classes)
+	output := make([]float32, s.shape.FlattenedSize())
 	r := &Runner{
 		session: s,
 		options: options,
 		ids:     make([]int64, s.limit),
 		mask:    make([]int64, s.limit),
 		types:   make([]int64, s.limit),
+		start:   make([]int64, 1),
 	}
 	for i := range r.mask {
 		r.mask[i] = 1
 	}
+	if s.decoder != nil {
+		r.start[0] = s.decoder.StartID
+		r.logits = make([]float32, len(s.decoder.ClassIDs))
+	}
 	// ONNX Runtime keeps pointers to these slices in its tensors across calls.
-	for _, buffer := range [][]int64{r.ids, r.mask, r.types} {
+	for _, buffer := range [][]int64{r.ids, r.mask, r.types, r.start} {
 		r.pinner.Pin(&buffer[0])
 	}
-	r.pinner.Pin(&logits[0])
-	r.output, err = onnx.NewTensor(onnx.NewShape(1, int64(s.classes)), logits)
+	r.pinner.Pin(&output[0])
+	r.output, err = onnx.NewTensor(s.shape, output)
 	if err != nil {
 		r.pinner.Unpin()
 		return nil, errors.Join(fmt.Errorf("ONNX Runtime output tensor: %w", err), options.Destroy())
@@ -151,7 +164,19 @@ func (r *Runner) Run(ctx context.Context, ids, types []int64) ([]float32, error)
 		}
 		return nil, fmt.Errorf("ONNX Runtime run: %w", err)
 	}
-	return r.output.GetData(), nil
+	return r.classLogits(), nil
+}
+
+// classLogits picks the logits of the classes from the output.
+func (r *Runner) classLogits() []float32 {
+	output := r.output.GetData()
+	if r.session.decoder == nil {
+		return output
+	}
+	for i, id := range r.session.decoder.ClassIDs {
+		r.logits[i] = output[id]
+	}
+	return r.logits
 }
 
 // tensors wraps the first n elements of the buffers. A tensor's shape is
@@ -159,7 +184,11 @@ func (r *Runner) Run(ctx context.Context, ids, types []int64) ([]float32, error)
 func (r *Runner) tensors(n int) ([]onnx.Value, error) {
 	values := make([]onnx.Value, 0, len(r.session.inputs))
 	for _, name := range r.session.inputs {
-		tensor, err := onnx.NewTensor(onnx.NewShape(1, int64(n)), r.buffer(name))
+		length := n
+		if name == models.InputDecoderIDs {
+			length = len(r.start)
+		}
+		tensor, err := onnx.NewTensor(onnx.NewShape(1, int64(length)), r.buffer(name))
 		if err != nil {
 			return values, err
 		}
@@ -175,6 +204,8 @@ func (r *Runner) buffer(input string) []int64 {
 		return r.ids
 	case models.InputTokenTypeIDs:
 		return r.types
+	case models.InputDecoderIDs:
+		return r.start
 	default:
 		return r.mask
 	}

@@ -4,10 +4,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
-// pairTemplate is the layout of a pair: [CLS] A [SEP] B [SEP] for BERT.
-type pairTemplate []templatePart
+// templates are the layouts of the post-processor.
+type templates struct {
+	// pair is the layout of a pair: [CLS] A [SEP] B [SEP] for BERT.
+	pair template
+	// single is the layout of one text: [CLS] A [SEP]. It matters only where a
+	// pair is read as one text.
+	single template
+}
+
+// template is an order of texts and special tokens.
+type template []templatePart
 
 // templatePart is a special token or the place of a text.
 type templatePart struct {
@@ -20,7 +30,7 @@ type templatePart struct {
 
 const specialPart = -1
 
-func (t pairTemplate) overhead() int {
+func (t template) overhead() int {
 	n := 0
 	for _, part := range t {
 		if part.text == specialPart {
@@ -30,7 +40,7 @@ func (t pairTemplate) overhead() int {
 	return n
 }
 
-func (t pairTemplate) join(texts ...[]int64) PairEncoding {
+func (t template) join(texts ...[]int64) PairEncoding {
 	size := t.overhead()
 	for _, ids := range texts {
 		size += len(ids)
@@ -49,24 +59,38 @@ func (t pairTemplate) join(texts ...[]int64) PairEncoding {
 	return p
 }
 
-// check reports whether each text stands in the template once.
-func (t pairTemplate) check() error {
-	var seen [2]int
+// counts returns how often each text stands in the template.
+func (t template) counts() (n [2]int) {
 	for _, part := range t {
 		if part.text != specialPart {
-			seen[part.text]++
+			n[part.text]++
 		}
 	}
-	if seen != [2]int{1, 1} {
-		return errors.New("post_processor: its pair must contain the sequences A and B once each")
-	}
-	return nil
+	return n
 }
 
-func newPairTemplate(raw json.RawMessage) (pairTemplate, error) {
+// split turns the layout of one text into that of a pair: premise, separator
+// and hypothesis stand where the text stood.
+func (t template) split(separator int64) (template, error) {
+	if t.counts() != [2]int{1, 0} {
+		return nil, errors.New("post_processor: its single must contain the sequence A once and no other")
+	}
+	var pair template
+	for _, part := range t {
+		pair = append(pair, part)
+		if part.text == 0 {
+			pair = append(pair,
+				templatePart{text: specialPart, id: separator, typeID: part.typeID},
+				templatePart{text: 1, typeID: part.typeID})
+		}
+	}
+	return pair, nil
+}
+
+func newTemplates(raw json.RawMessage) (templates, error) {
 	kind, err := typeOf("post_processor", raw)
 	if err != nil {
-		return nil, err
+		return templates{}, err
 	}
 	switch kind {
 	case "TemplateProcessing":
@@ -80,14 +104,14 @@ func newPairTemplate(raw json.RawMessage) (pairTemplate, error) {
 	case "Sequence":
 		steps, err := processors(raw)
 		if err != nil {
-			return nil, err
+			return templates{}, err
 		}
 		if len(steps) != 2 || steps[0].kind != "ByteLevel" {
-			return nil, errors.New("post_processor: a Sequence must be ByteLevel and a template")
+			return templates{}, errors.New("post_processor: a Sequence must be ByteLevel and a template")
 		}
-		return newPairTemplate(steps[1].raw)
+		return newTemplates(steps[1].raw)
 	default:
-		return nil, unsupported("post_processor", kind, "TemplateProcessing, BertProcessing, RobertaProcessing, or one of them after ByteLevel")
+		return templates{}, unsupported("post_processor", kind, "TemplateProcessing, BertProcessing, RobertaProcessing, or one of them after ByteLevel")
 	}
 }
 
@@ -138,59 +162,82 @@ func newOffsetTrim(raw json.RawMessage) (offsetTrim, error) {
 	return trim, nil
 }
 
-func templateProcessing(raw json.RawMessage) (pairTemplate, error) {
-	type reference struct {
+// templatePiece is a part of a template as the file has it; one of the two is
+// set.
+type templatePiece struct {
+	SpecialToken, Sequence *struct {
 		ID     string `json:"id"`
 		TypeID int64  `json:"type_id"`
 	}
+}
+
+// templateTokens are the ids of each special token that templates name.
+type templateTokens map[string]struct {
+	IDs []int64 `json:"ids"`
+}
+
+func templateProcessing(raw json.RawMessage) (templates, error) {
 	var config struct {
-		Pair []struct {
-			SpecialToken, Sequence *reference
-		} `json:"pair"`
-		SpecialTokens map[string]struct {
-			IDs []int64 `json:"ids"`
-		} `json:"special_tokens"`
+		Single        []templatePiece `json:"single"`
+		Pair          []templatePiece `json:"pair"`
+		SpecialTokens templateTokens  `json:"special_tokens"`
 	}
 	if err := json.Unmarshal(raw, &config); err != nil {
-		return nil, fmt.Errorf("post_processor: %w", err)
+		return templates{}, fmt.Errorf("post_processor: %w", err)
 	}
-	var t pairTemplate
-	for _, piece := range config.Pair {
+	single, err := newTemplate("single", config.Single, config.SpecialTokens)
+	if err != nil {
+		return templates{}, err
+	}
+	pair, err := newTemplate("pair", config.Pair, config.SpecialTokens)
+	if err != nil {
+		return templates{}, err
+	}
+	if pair.counts() != [2]int{1, 1} {
+		return templates{}, errors.New("post_processor: its pair must contain the sequences A and B once each")
+	}
+	return templates{pair: pair, single: single}, nil
+}
+
+func newTemplate(name string, pieces []templatePiece, tokens templateTokens) (template, error) {
+	var t template
+	for _, piece := range pieces {
 		switch {
 		case piece.Sequence != nil && piece.Sequence.ID == "A":
 			t = append(t, templatePart{text: 0, typeID: piece.Sequence.TypeID})
 		case piece.Sequence != nil && piece.Sequence.ID == "B":
 			t = append(t, templatePart{text: 1, typeID: piece.Sequence.TypeID})
 		case piece.SpecialToken != nil:
-			token, ok := config.SpecialTokens[piece.SpecialToken.ID]
+			token, ok := tokens[piece.SpecialToken.ID]
 			if !ok {
-				return nil, fmt.Errorf("post_processor: its pair names %q, which is not in special_tokens", piece.SpecialToken.ID)
+				return nil, fmt.Errorf("post_processor: its %s names %q, which is not in special_tokens", name, piece.SpecialToken.ID)
 			}
 			for _, id := range token.IDs {
 				t = append(t, templatePart{text: specialPart, id: id, typeID: piece.SpecialToken.TypeID})
 			}
 		default:
-			return nil, errors.New("post_processor: its pair may contain SpecialToken, Sequence A and Sequence B only")
+			return nil, fmt.Errorf("post_processor: its %s may contain SpecialToken, Sequence A and Sequence B only", name)
 		}
 	}
-	return t, t.check()
+	return t, nil
 }
 
 // classifierProcessing reads the two fixed layouts that predate templates.
-func classifierProcessing(raw json.RawMessage, secondType int64, doubleSeparator bool) (pairTemplate, error) {
+func classifierProcessing(raw json.RawMessage, secondType int64, doubleSeparator bool) (templates, error) {
 	var config struct {
 		Sep, Cls specialToken
 	}
 	if err := json.Unmarshal(raw, &config); err != nil {
-		return nil, fmt.Errorf("post_processor: %w", err)
+		return templates{}, fmt.Errorf("post_processor: %w", err)
 	}
 	sep := templatePart{text: specialPart, id: config.Sep.id}
-	t := pairTemplate{{text: specialPart, id: config.Cls.id}, {text: 0}, sep}
+	single := template{{text: specialPart, id: config.Cls.id}, {text: 0}, sep}
+	pair := slices.Clone(single)
 	if doubleSeparator {
-		t = append(t, sep)
+		pair = append(pair, sep)
 	}
 	sep.typeID = secondType
-	return append(t, templatePart{text: 1, typeID: secondType}, sep), nil
+	return templates{pair: append(pair, templatePart{text: 1, typeID: secondType}, sep), single: single}, nil
 }
 
 // specialToken is written as a pair of its text and its id.

@@ -20,6 +20,7 @@ import (
 func Parse(data []byte) (*Tokenizer, error) {
 	var file struct {
 		AddedTokens []struct {
+			ID      int64  `json:"id"`
 			Content string `json:"content"`
 			Special bool   `json:"special"`
 		} `json:"added_tokens"`
@@ -31,13 +32,13 @@ func Parse(data []byte) (*Tokenizer, error) {
 	if err := json.Unmarshal(data, &file); err != nil {
 		return nil, fmt.Errorf("not a tokenizer.json: %w", err)
 	}
-	special := make(map[string]bool)
+	special := make(map[string]int64)
 	for _, token := range file.AddedTokens {
 		if token.Special {
-			special[token.Content] = true
+			special[token.Content] = token.ID
 		}
 	}
-	pair, err := newPairTemplate(file.PostProcessor)
+	templates, err := newTemplates(file.PostProcessor)
 	if err != nil {
 		return nil, err
 	}
@@ -49,10 +50,10 @@ func Parse(data []byte) (*Tokenizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Tokenizer{segmenter: segmenter, model: model, pair: pair}, nil
+	return &Tokenizer{segmenter: segmenter, model: model, special: special, templates: templates}, nil
 }
 
-func newModel(raw, postProcessor json.RawMessage, special map[string]bool) (model, error) {
+func newModel(raw, postProcessor json.RawMessage, special map[string]int64) (model, error) {
 	kind, err := typeOf("model", raw)
 	if err != nil {
 		return nil, err

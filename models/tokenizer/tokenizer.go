@@ -33,7 +33,11 @@ import (
 type Tokenizer struct {
 	segmenter segmenter
 	model     model
-	pair      pairTemplate
+	// special are the ids of the control tokens.
+	special   map[string]int64
+	templates templates
+	// prefix stands before every premise of a pair; see AsOneText.
+	prefix string
 }
 
 // A segmenter normalises text and cuts it into words. It calls emit for each
@@ -135,16 +139,37 @@ func (t *Tokenizer) Spans(text string) []entail.Span {
 // EncodePair tokenises both texts and joins them with the special tokens that
 // the model expects.
 func (t *Tokenizer) EncodePair(premise, hypothesis string) PairEncoding {
-	return t.Pair(t.Encode(premise).IDs, t.Encode(hypothesis).IDs)
+	return t.templates.pair.join(t.Encode(t.prefix+premise).IDs, t.Encode(hypothesis).IDs)
 }
 
-// Pair joins a premise and a hypothesis, or windows of them, that are tokens
-// already (Encoding.IDs), with the special tokens that the model expects.
-func (t *Tokenizer) Pair(premise, hypothesis []int64) PairEncoding {
-	return t.pair.join(premise, hypothesis)
-}
-
-// PairOverhead returns the number of special tokens that a pair costs.
+// PairOverhead returns the number of tokens that a pair costs beside those of
+// its texts.
 func (t *Tokenizer) PairOverhead() int {
-	return t.pair.overhead()
+	return t.templates.pair.overhead() + len(t.Encode(t.prefix).IDs)
+}
+
+// AsOneText returns a tokenizer that lays a pair out as one text: the prefix
+// and the premise, a control token as separator, and the hypothesis, inside the
+// tokens that a single text gets. Models are asked so that were trained without
+// a layout for pairs, such as MiniCheck's (Tang et al. 2024):
+//
+//	RoBERTa  <s> premise </s> hypothesis </s>
+//	DeBERTa  [CLS] premise [SEP] hypothesis [SEP]
+//	T5       predict: premise </s> hypothesis </s>
+//
+// The separator must be a special token of the file. Texts stay plain text:
+// only the separator itself becomes the control token.
+func (t *Tokenizer) AsOneText(prefix, separator string) (*Tokenizer, error) {
+	id, ok := t.special[separator]
+	if !ok {
+		return nil, fmt.Errorf("added_tokens: there is no special token %q", separator)
+	}
+	pair, err := t.templates.single.split(id)
+	if err != nil {
+		return nil, err
+	}
+	one := *t
+	one.prefix = prefix
+	one.templates.pair = pair
+	return &one, nil
 }

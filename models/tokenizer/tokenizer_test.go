@@ -121,9 +121,6 @@ func TestPair(t *testing.T) {
 			if !reflect.DeepEqual(got, test.want) {
 				t.Errorf("EncodePair = %v, want %v", got, test.want)
 			}
-			if window := tokenizer.Pair([]int64{6, 6}, []int64{3}); !reflect.DeepEqual(window, got) {
-				t.Errorf("Pair = %v, EncodePair = %v", window, got)
-			}
 			if n := tokenizer.PairOverhead(); n != len(got.IDs)-3 {
 				t.Errorf("PairOverhead = %d for %v", n, got.IDs)
 			}

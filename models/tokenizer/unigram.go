@@ -22,7 +22,7 @@ type unigram struct {
 	unknownScore float64
 }
 
-func newUnigram(raw json.RawMessage, special map[string]bool) (*unigram, error) {
+func newUnigram(raw json.RawMessage, special map[string]int64) (*unigram, error) {
 	var config struct {
 		Vocab        []unigramEntry `json:"vocab"`
 		Unknown      *int32         `json:"unk_id"`
@@ -43,7 +43,8 @@ func newUnigram(raw json.RawMessage, special map[string]bool) (*unigram, error) 
 	ids := make(map[string]int32, len(config.Vocab))
 	for id, entry := range config.Vocab {
 		m.scores[id] = entry.score
-		if entry.piece != "" && !special[entry.piece] && int32(id) != m.unknown {
+		_, control := special[entry.piece]
+		if entry.piece != "" && !control && int32(id) != m.unknown {
 			ids[entry.piece] = int32(id)
 		}
 	}

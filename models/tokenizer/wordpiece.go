@@ -21,7 +21,7 @@ type wordPiece struct {
 // maxMaxRunes bounds max_input_chars_per_word, which is 100 in practice.
 const maxMaxRunes = 1 << 20
 
-func newWordPiece(raw json.RawMessage, special map[string]bool) (*wordPiece, error) {
+func newWordPiece(raw json.RawMessage, special map[string]int64) (*wordPiece, error) {
 	var config struct {
 		Vocab    map[string]int32 `json:"vocab"`
 		Unknown  string           `json:"unk_token"`
@@ -45,7 +45,7 @@ func newWordPiece(raw json.RawMessage, special map[string]bool) (*wordPiece, err
 		if id < 0 {
 			return nil, fmt.Errorf("model: vocab has the negative id %d", id)
 		}
-		if key == "" || special[key] {
+		if _, control := special[key]; key == "" || control {
 			continue
 		}
 		initial = append(initial, trieEntry{key, id})
