@@ -180,8 +180,11 @@ func FuzzChunk(f *testing.F) {
 func TestWordForWordSupport(t *testing.T) {
 	s := newScorer(t)
 	const claimText = "The bridge opened to traffic in 1932"
-	for _, filler := range []string{"tomatoes like warm beds ", "Tomatoes like warm beds. ", "- Tomatoes like it warm\n", "Tomaten! 東京は。"} {
+	for i, filler := range []string{"tomatoes like warm beds ", "Tomatoes like warm beds. ", "- Tomatoes like it warm\n", "Tomaten! 東京は。"} {
 		for _, size := range []int{1 << 10, 1 << 14, 1 << 17, 1 << 20} {
+			if size > 1<<17 && (i > 0 || testing.Short()) {
+				break
+			}
 			half := times(filler, size/2)
 			req := &plumblinev1.ScoreGroundingRequest{
 				Evidence: []*plumblinev1.Evidence{{Text: half + claimText + " " + half}},
