@@ -1,7 +1,9 @@
 package agent_test
 
 import (
+	"encoding/json"
 	"errors"
+	"os"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -10,92 +12,109 @@ import (
 	"plumbline/scorers/telemetry/agent"
 )
 
+// golden are the cases of testdata/golden.json. Clients in other languages read
+// the same file, so that a reply means the same to all of them.
+type golden struct {
+	Replies []struct {
+		Name        string `json:"name"`
+		Reply       string `json:"reply"`
+		Subquestion string `json:"subquestion"`
+		Want        *struct {
+			Action   string `json:"action"`
+			Answer   string `json:"answer"`
+			Query    string `json:"query"`
+			Analysis string `json:"analysis"`
+			Reason   string `json:"reason"`
+		} `json:"want"`
+		Malformed string `json:"malformed"` // part of the problem
+	} `json:"replies"`
+	Probes []struct {
+		Reply string `json:"reply"`
+		Want  *struct {
+			Answer          string  `json:"answer"`
+			Confidence      float64 `json:"confidence"`
+			SuggestedAction string  `json:"suggested_action"`
+			Summary         string  `json:"summary"`
+		} `json:"want"`
+		NoConfidence string `json:"no_confidence"` // the status
+	} `json:"probes"`
+}
+
+func load(t *testing.T) golden {
+	t.Helper()
+	data, err := os.ReadFile("testdata/golden.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var g golden
+	if err := json.Unmarshal(data, &g); err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
+
 func TestParseReply(t *testing.T) {
-	for _, c := range []struct {
-		name, reply string
-		want        agent.Reply
-	}{
-		{"commit", `{"action": "commit", "answer": " Paris ", "analysis": "well grounded", "reason": "done"}`, agent.Reply{Action: plumblinev1.Action_ACTION_COMMIT, Answer: "Paris", Analysis: "well grounded", Reason: "done"}},
-		{"retrieve with a query", "\n{\"action\": \"retrieve\", \"query\": \"capital: France\"}\n", agent.Reply{Action: plumblinev1.Action_ACTION_RETRIEVE, Query: "capital: France"}},
-		{"retrieve without a query", `{"action": "retrieve"}`, agent.Reply{Action: plumblinev1.Action_ACTION_RETRIEVE, Query: "Which city?"}},
-		{"retrieve with a blank query", `{"action": "retrieve", "query": "  "}`, agent.Reply{Action: plumblinev1.Action_ACTION_RETRIEVE, Query: "Which city?"}},
-		{"retrieve with null", `{"action": "retrieve", "query": null, "answer": "x"}`, agent.Reply{Action: plumblinev1.Action_ACTION_RETRIEVE, Query: "Which city?"}},
-		{"refine", `{"action": "refine", "query": "dropped"}`, agent.Reply{Action: plumblinev1.Action_ACTION_REFINE}},
-		{"decompose", `{"action": "decompose", "confidence": [0.4]}`, agent.Reply{Action: plumblinev1.Action_ACTION_DECOMPOSE}},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			got, err := agent.ParseReply(c.reply, " Which city? ")
-			if err != nil || got != c.want {
-				t.Errorf("got %+v, %v; want %+v", got, err, c.want)
+	for _, c := range load(t).Replies {
+		t.Run(c.Name, func(t *testing.T) {
+			got, err := agent.ParseReply(c.Reply, c.Subquestion)
+			if c.Want == nil {
+				requireMalformed(t, got, err, c.Malformed)
+				return
+			}
+			want := agent.Reply{
+				Action:   plumblinev1.Action(plumblinev1.Action_value["ACTION_"+strings.ToUpper(c.Want.Action)]),
+				Answer:   c.Want.Answer,
+				Query:    c.Want.Query,
+				Analysis: c.Want.Analysis,
+				Reason:   c.Want.Reason,
+			}
+			if err != nil || got != want {
+				t.Errorf("got %+v, %v; want %+v", got, err, want)
 			}
 		})
 	}
 }
 
-func TestMalformedReplies(t *testing.T) {
+func TestHostileReplies(t *testing.T) {
 	for _, c := range []struct{ name, reply, want string }{
-		{"empty", "", "not one JSON object"},
-		{"prose", "I would commit.", "not one JSON object"},
-		{"list", `[{"action": "refine"}]`, "not one JSON object"},
-		{"fenced", "```json\n{\"action\": \"refine\"}\n```", "not one JSON object"},
-		{"text before", `Here: {"action": "refine"}`, "not one JSON object"},
-		{"text after", `{"action": "refine"} done`, "something after"},
-		{"two objects", `{"action": "refine"}{"action": "commit", "answer": "x"}`, "something after"},
-		{"cut off", `{"action": "refine"`, "not valid JSON"},
-		{"single quotes", `{'action': 'refine'}`, "not valid JSON"},
-		{"no action", `{"answer": "Paris"}`, `"action" is missing`},
-		{"unknown action", `{"action": "give up"}`, "must be commit"},
-		{"capitals", `{"action": "COMMIT", "answer": "x"}`, "must be commit"},
-		{"two actions", `{"action": "refine", "action": "commit", "answer": "x"}`, "given twice"},
-		{"a list of actions", `{"action": ["refine"]}`, `"action" must be a string`},
-		{"commit without an answer", `{"action": "commit"}`, `needs "answer"`},
-		{"commit with a blank answer", `{"action": "commit", "answer": " "}`, `needs "answer"`},
-		{"commit with a number", `{"action": "commit", "answer": 42}`, `"answer" must be a string`},
 		{"too long", `{"action": "commit", "answer": "` + strings.Repeat("x", 1<<20) + `"}`, "at most 65536"},
 		{"deep", `{"action": ` + strings.Repeat("[", 20000), "not valid JSON"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			got, err := agent.ParseReply(c.reply, "Which city?")
-			var fault *agent.MalformedError
-			if !errors.As(err, &fault) || !strings.Contains(err.Error(), c.want) {
-				t.Errorf("got %+v, %v; want an error with %q", got, err, c.want)
-			}
-			if err != nil && strings.Contains(err.Error(), "Paris") {
-				t.Errorf("the error repeats the reply: %v", err)
-			}
+			requireMalformed(t, got, err, c.want)
 		})
 	}
-	if _, err := agent.ParseReply(`{"action": "retrieve"}`, ""); err == nil {
-		t.Error("a retrieve without a query and a subquestion was accepted")
+}
+
+func requireMalformed(t *testing.T, got agent.Reply, err error, problem string) {
+	t.Helper()
+	var fault *agent.MalformedError
+	if problem == "" || !errors.As(err, &fault) || !strings.Contains(err.Error(), problem) {
+		t.Errorf("got %+v, %v; want an error with %q", got, err, problem)
+	}
+	if err != nil && strings.Contains(err.Error(), "Paris") {
+		t.Errorf("the error repeats the reply: %v", err)
 	}
 }
 
 func TestProbe(t *testing.T) {
-	full := agent.ParseProbe(`{"answer":"Paris","confidence":0.85,"action":"retrieve","summary":"I know it."}`)
-	if full != (agent.Probe{Answer: "Paris", Confidence: 0.85, SuggestedAction: "retrieve", Summary: "I know it."}) {
-		t.Errorf("got %+v", full)
-	}
-	for _, reply := range []string{
-		"```json\n{\"confidence\": 0.85}\n```", "```\n{\"confidence\": 0.85}\n```", " {\"confidence\": 8.5e-1}",
-	} {
-		if got := agent.ParseProbe(reply); got.NoConfidence != nil || got.Confidence != 0.85 {
-			t.Errorf("%q: got %+v", reply, got)
+	for _, c := range load(t).Probes {
+		got := agent.ParseProbe(c.Reply)
+		if c.Want == nil {
+			if got.NoConfidence == nil || got.NoConfidence.Status.String() != c.NoConfidence || got.Confidence != 0 {
+				t.Errorf("%q: got %+v, want %s", c.Reply, got, c.NoConfidence)
+			}
+			continue
 		}
-	}
-	for reply, status := range map[string]plumblinev1.Status{
-		"no idea":                            plumblinev1.Status_STATUS_INVALID_INPUT,
-		"":                                   plumblinev1.Status_STATUS_INVALID_INPUT,
-		`{"answer": "x"}`:                    plumblinev1.Status_STATUS_MISSING_INPUT,
-		`{"confidence": null}`:               plumblinev1.Status_STATUS_MISSING_INPUT,
-		`{"confidence": "high"}`:             plumblinev1.Status_STATUS_INVALID_INPUT,
-		`{"confidence": 140}`:                plumblinev1.Status_STATUS_INVALID_INPUT,
-		`{"confidence": -0.1}`:               plumblinev1.Status_STATUS_INVALID_INPUT,
-		`{"confidence": 1e999}`:              plumblinev1.Status_STATUS_INVALID_INPUT,
-		`{"confidence": 1, "confidence": 0}`: plumblinev1.Status_STATUS_INVALID_INPUT,
-	} {
-		got := agent.ParseProbe(reply)
-		if got.NoConfidence == nil || got.NoConfidence.Status != status || got.Confidence != 0 {
-			t.Errorf("%q: got %+v, want %s", reply, got, status)
+		want := agent.Probe{
+			Answer:          c.Want.Answer,
+			Confidence:      c.Want.Confidence,
+			SuggestedAction: c.Want.SuggestedAction,
+			Summary:         c.Want.Summary,
+		}
+		if got != want {
+			t.Errorf("%q: got %+v, want %+v", c.Reply, got, want)
 		}
 	}
 }
