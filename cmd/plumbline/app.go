@@ -32,7 +32,7 @@ func newRoot(a *app) *cobra.Command {
 		Long: `Plumbline scores what a retriever found, how well evidence supports an answer,
 and how sure a generator is, and turns the scores into actions.
 
-Run it as a server (serve), over files and pipes (score, gate), or as a host for
+Run it as a server (serve), over files and pipes (score, gate, calibrate), or as a host for
 the entailment model alone (verifier).
 
 Settings come from flags, PLUMBLINE_… in the environment, and a YAML file
@@ -45,7 +45,6 @@ Exit codes:
   130  interrupted; what was under way was finished and written`,
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
 		Version:       a.build.Version,
 	}
 	root.SetIn(a.in)
@@ -58,10 +57,20 @@ Exit codes:
 		newServe(a),
 		newScore(a),
 		newGate(a),
+		newCalibrate(a),
 		newVerifier(a),
 		newHealth(a),
 		newConfig(a),
 		newVersion(a),
 	)
 	return root
+}
+
+// group makes a command that only holds others: alone it shows its help, and a
+// word that is none of them is an error.
+func group(command *cobra.Command, commands ...*cobra.Command) *cobra.Command {
+	command.Args = cobra.NoArgs
+	command.RunE = func(command *cobra.Command, _ []string) error { return command.Help() }
+	command.AddCommand(commands...)
+	return command
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"plumbline/server"
 	"plumbline/server/config"
 	"plumbline/server/fault"
+	"plumbline/server/service"
 )
 
 // connectTimeout lets a command begin while its server is still starting.
@@ -29,6 +31,9 @@ type scorer interface {
 	ScoreConfidence(context.Context, *plumblinev1.ScoreConfidenceRequest) (*plumblinev1.ScoreConfidenceResponse, error)
 	Decide(context.Context, *plumblinev1.DecideRequest) (*plumblinev1.DecideResponse, error)
 	ListGates(context.Context, *plumblinev1.ListGatesRequest) (*plumblinev1.ListGatesResponse, error)
+	Fit(context.Context, service.Source[plumblinev1.FitRequest]) (*plumblinev1.FitResponse, error)
+	Evaluate(context.Context, service.Source[plumblinev1.EvaluateRequest]) (*plumblinev1.EvaluateResponse, error)
+	Replay(context.Context, service.Source[plumblinev1.ReplayRequest]) (*plumblinev1.ReplayResponse, error)
 }
 
 // backend is a scorer with what a command needs to know of it.
@@ -89,18 +94,25 @@ func (a *app) openHere(cfg config.Config, needsModel bool) (*backend, error) {
 		}
 		options.Engine, free = engine, engine.Close
 	}
-	service, err := server.NewService(cfg, options)
+	// The bound protects a server from its clients; here the data are the
+	// user's own.
+	cfg.Limits.MaxRecords = 0
+	built, err := server.NewService(cfg, options)
 	if err != nil {
 		return nil, errors.Join(err, free())
 	}
-	return &backend{scorer: service, maxMessageBytes: cfg.Limits.MaxMessageBytes, Close: free}, nil
+	return &backend{scorer: built, maxMessageBytes: cfg.Limits.MaxMessageBytes, Close: free}, nil
 }
 
 // failure is what a record's line and the user are told of an error, whether
-// it came from this process or over the wire.
-func failure(err error) *plumblinev1.ItemError {
+// it came from this process or over the wire. The cause of a defect in this
+// process goes to standard error, since no server logs it.
+func (a *app) failure(err error) *plumblinev1.ItemError {
 	if _, fromServer := status.FromError(err); fromServer {
 		return remote.Item(err)
+	}
+	if e := fault.From(err); e.Reason == fault.Internal {
+		fmt.Fprintln(a.err, "plumbline: a defect, please report it:", e)
 	}
 	return fault.Item(err)
 }

@@ -21,13 +21,10 @@ import (
 )
 
 func newGate(a *app) *cobra.Command {
-	command := &cobra.Command{
+	return group(&cobra.Command{
 		Use:   "gate",
 		Short: "Turn scores into actions by named policies",
-		Args:  cobra.NoArgs,
-	}
-	command.AddCommand(newGateDecide(a), newGateShadow(a), newGateList(a), newGateCheck(a))
-	return command
+	}, newGateDecide(a), newGateShadow(a), newGateList(a), newGateCheck(a))
 }
 
 // gateFlags are the flags of gate commands over records.
@@ -67,7 +64,7 @@ func newGateDecide(a *app) *cobra.Command {
 				return err
 			}
 			defer backend.Close()
-			return a.runRecords(command.Context(), flags.records, backend.maxMessageBytes, handler(backend.Decide, flags.prepare))
+			return a.runRecords(command.Context(), flags.records, backend.maxMessageBytes, handler(a, backend.Decide, flags.prepare))
 		},
 	}
 	flags.add(command)
@@ -102,7 +99,7 @@ end standard error says how often they agree and which actions would change.
 				flags.prepare(request)
 				request.ShadowPolicies = append(request.ShadowPolicies, with...)
 			}
-			err = a.runRecords(command.Context(), flags.records, backend.maxMessageBytes, handler(decide, prepare))
+			err = a.runRecords(command.Context(), flags.records, backend.maxMessageBytes, handler(a, decide, prepare))
 			if !flags.records.quiet {
 				fmt.Fprint(a.err, seen.String())
 			}
@@ -187,7 +184,7 @@ Exit codes: 0 done; 2 wrong usage, or the policies could not be read.`,
 			defer backend.Close()
 			response, err := backend.ListGates(command.Context(), &plumblinev1.ListGatesRequest{})
 			if err != nil {
-				return errors.New(failure(err).GetMessage())
+				return errors.New(a.failure(err).GetMessage())
 			}
 			if asJSON {
 				return a.listJSON(response.GetGates())

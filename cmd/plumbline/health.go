@@ -39,6 +39,7 @@ Exit codes: 0 serving; 1 not serving, or not reached; 2 wrong usage.`,
 		},
 	}
 	to.Flags(command.Flags(), healthTimeout)
+	addSettings(command.Flags(), "grpc.addr")
 	command.Flags().StringVar(&service, "service", "", "full `NAME` of one service; empty asks for the whole server")
 	return command
 }

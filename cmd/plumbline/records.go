@@ -134,11 +134,11 @@ type message[M any] interface {
 }
 
 // handler makes a handler of an rpc. prepare completes a request from flags.
-func handler[M any, Req message[M], Res proto.Message](call func(context.Context, Req) (Res, error), prepare func(Req)) records.Handler {
+func handler[M any, Req message[M], Res proto.Message](a *app, call func(context.Context, Req) (Res, error), prepare func(Req)) records.Handler {
 	return func(ctx context.Context, record []byte) (proto.Message, *plumblinev1.ItemError) {
 		request := Req(new(M))
 		if err := records.Decode(record, request); err != nil {
-			return nil, failure(err)
+			return nil, a.failure(err)
 		}
 		prepare(request)
 		var response Res
@@ -148,7 +148,7 @@ func handler[M any, Req message[M], Res proto.Message](call func(context.Context
 			return err
 		})
 		if err != nil {
-			return nil, failure(err)
+			return nil, a.failure(err)
 		}
 		return response, nil
 	}

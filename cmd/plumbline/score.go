@@ -23,19 +23,17 @@ func newScore(a *app) *cobra.Command {
 		Long: `Score reads requests, one a line, and writes responses, one a line, in the same
 order. It scores in this process, or with --addr on a running server.
 ` + recordsHelp,
-		Args: cobra.NoArgs,
 	}
 	flags.records.add(command.PersistentFlags())
 	flags.remote.Flags(command.PersistentFlags(), connectTimeout)
 	command.PersistentFlags().StringVar(&flags.verifier, "verifier", "",
 		"`NAME` of the verifier for records that name none (retrieval asks none)")
 	addSettings(command.PersistentFlags(), "model.", "onnxruntime.", "verifier.", "limits.max_message_bytes")
-	command.AddCommand(
+	return group(command,
 		newScoreRetrieval(a, &flags),
 		newScoreGrounding(a, &flags),
 		newScoreConfidence(a, &flags),
 	)
-	return command
 }
 
 func newScoreRetrieval(a *app, flags *scoreFlags) *cobra.Command {
@@ -49,7 +47,7 @@ func newScoreRetrieval(a *app, flags *scoreFlags) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.score(command, flags, false, func(s scorer) records.Handler {
-				return handler(s.ScoreRetrieval, func(*plumblinev1.ScoreRetrievalRequest) {})
+				return handler(a, s.ScoreRetrieval, func(*plumblinev1.ScoreRetrievalRequest) {})
 			})
 		},
 	}
@@ -66,7 +64,7 @@ func newScoreGrounding(a *app, flags *scoreFlags) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.score(command, flags, true, func(s scorer) records.Handler {
-				return handler(s.ScoreGrounding, func(request *plumblinev1.ScoreGroundingRequest) {
+				return handler(a, s.ScoreGrounding, func(request *plumblinev1.ScoreGroundingRequest) {
 					if request.GetVerifier() == "" {
 						request.Verifier = flags.verifier
 					}
@@ -86,7 +84,7 @@ func newScoreConfidence(a *app, flags *scoreFlags) *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			return a.score(command, flags, true, func(s scorer) records.Handler {
-				return handler(s.ScoreConfidence, func(request *plumblinev1.ScoreConfidenceRequest) {
+				return handler(a, s.ScoreConfidence, func(request *plumblinev1.ScoreConfidenceRequest) {
 					if request.GetVerifier() == "" {
 						request.Verifier = flags.verifier
 					}

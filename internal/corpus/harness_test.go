@@ -1,7 +1,9 @@
 package corpus_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"log/slog"
 	"os"
 	"os/exec"
@@ -84,13 +86,12 @@ func library(t *testing.T) string {
 
 func newService(t *testing.T, cfg config.Config) *service.Service {
 	t.Helper()
-	log := slog.New(slog.DiscardHandler)
-	engine, err := server.OpenEngine(cfg, log)
+	engine, err := server.OpenEngine(cfg, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = engine.Close() })
-	here, err := server.NewService(cfg, server.Options{Engine: engine, Log: log})
+	here, err := server.NewService(cfg, server.Options{Engine: engine, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,30 @@ func TestSurfaces(t *testing.T) {
 			}
 		})
 	}
+	t.Run("samples", func(t *testing.T) { runSamples(t, stage) })
 	t.Run("shared", func(t *testing.T) { runSharedCases(t, stage) })
+}
+
+// runSamples runs the requests that the documentation sends, each one line of
+// JSON, so that curl, grpcurl and the command line can all read the file.
+func runSamples(t *testing.T, s *stage) {
+	for _, k := range kinds() {
+		line, err := os.ReadFile(filepath.Join(root(), "testdata", "requests", k.name+".json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Count(line, []byte("\n")) != 1 {
+			t.Errorf("%s.json is not one line", k.name)
+		}
+		var request map[string]any
+		if err := json.Unmarshal(line, &request); err != nil {
+			t.Fatal(err)
+		}
+		sample := corpus.Case{ID: k.name, Request: request, Want: map[string]any{"id": request["id"]}}
+		for _, problem := range s.run(t, k, []corpus.Case{sample})[k.name] {
+			t.Errorf("%s.json: %s", k.name, problem)
+		}
+	}
 }
 
 // run asks every surface and lists by case what is wrong: with the answer, or

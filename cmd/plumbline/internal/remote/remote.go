@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"time"
 
@@ -22,6 +23,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/server/service"
 )
 
 // Options say how to reach a server.
@@ -152,19 +154,21 @@ func Item(err error) *plumblinev1.ItemError {
 // Client calls a server's services with the signatures of the service in
 // process.
 type Client struct {
-	retrieval  plumblinev1.RetrievalServiceClient
-	grounding  plumblinev1.GroundingServiceClient
-	confidence plumblinev1.ConfidenceServiceClient
-	gate       plumblinev1.GateServiceClient
+	retrieval   plumblinev1.RetrievalServiceClient
+	grounding   plumblinev1.GroundingServiceClient
+	confidence  plumblinev1.ConfidenceServiceClient
+	gate        plumblinev1.GateServiceClient
+	calibration plumblinev1.CalibrationServiceClient
 }
 
 // NewClient returns a client over a connection.
 func NewClient(conn grpc.ClientConnInterface) *Client {
 	return &Client{
-		retrieval:  plumblinev1.NewRetrievalServiceClient(conn),
-		grounding:  plumblinev1.NewGroundingServiceClient(conn),
-		confidence: plumblinev1.NewConfidenceServiceClient(conn),
-		gate:       plumblinev1.NewGateServiceClient(conn),
+		retrieval:   plumblinev1.NewRetrievalServiceClient(conn),
+		grounding:   plumblinev1.NewGroundingServiceClient(conn),
+		confidence:  plumblinev1.NewConfidenceServiceClient(conn),
+		gate:        plumblinev1.NewGateServiceClient(conn),
+		calibration: plumblinev1.NewCalibrationServiceClient(conn),
 	}
 }
 
@@ -191,4 +195,47 @@ func (c *Client) Decide(ctx context.Context, req *plumblinev1.DecideRequest) (*p
 // ListGates calls GateService.
 func (c *Client) ListGates(ctx context.Context, req *plumblinev1.ListGatesRequest) (*plumblinev1.ListGatesResponse, error) {
 	return c.gate.ListGates(ctx, req)
+}
+
+// Fit calls CalibrationService with the frames of the source.
+func (c *Client) Fit(ctx context.Context, source service.Source[plumblinev1.FitRequest]) (*plumblinev1.FitResponse, error) {
+	return collect(ctx, source, c.calibration.Fit)
+}
+
+// Evaluate calls CalibrationService with the frames of the source.
+func (c *Client) Evaluate(ctx context.Context, source service.Source[plumblinev1.EvaluateRequest]) (*plumblinev1.EvaluateResponse, error) {
+	return collect(ctx, source, c.calibration.Evaluate)
+}
+
+// Replay calls CalibrationService with the frames of the source.
+func (c *Client) Replay(ctx context.Context, source service.Source[plumblinev1.ReplayRequest]) (*plumblinev1.ReplayResponse, error) {
+	return collect(ctx, source, c.calibration.Replay)
+}
+
+// collect sends all frames of a source and receives the answer.
+func collect[Req, Res any](
+	ctx context.Context, source service.Source[Req],
+	open func(context.Context, ...grpc.CallOption) (grpc.ClientStreamingClient[Req, Res], error),
+) (*Res, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // a source that fails must not leave the call open
+	stream, err := open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		frame, err := source.Recv()
+		if errors.Is(err, io.EOF) {
+			return stream.CloseAndRecv()
+		}
+		if err != nil {
+			return nil, err
+		}
+		// After an early refusal sending fails with io.EOF; why is in the answer.
+		if err := stream.Send(frame); errors.Is(err, io.EOF) {
+			return stream.CloseAndRecv()
+		} else if err != nil {
+			return nil, err
+		}
+	}
 }

@@ -1,0 +1,148 @@
+package main_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	plumblinev1 "plumbline/proto/plumbline/v1"
+)
+
+// standIn is a server whose one rpc a test writes.
+type standIn struct {
+	plumblinev1.UnimplementedRetrievalServiceServer
+	score func(context.Context, *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error)
+}
+
+func (s *standIn) ScoreRetrieval(ctx context.Context, req *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error) {
+	return s.score(ctx, req)
+}
+
+// serve starts a stand-in and returns its address.
+func serve(t *testing.T, score func(context.Context, *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error)) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := grpc.NewServer()
+	plumblinev1.RegisterRetrievalServiceServer(server, &standIn{score: score})
+	go func() { _ = server.Serve(listener) }()
+	t.Cleanup(server.Stop)
+	return listener.Addr().String()
+}
+
+func TestScoreOnAServer(t *testing.T) {
+	t.Parallel()
+	var attempts atomic.Int32
+	addr := serve(t, func(_ context.Context, req *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error) {
+		switch req.GetId() {
+		case "2":
+			return nil, refusal(t)
+		case "3":
+			if attempts.Add(1) < 3 {
+				return nil, status.Error(codes.Unavailable, "shutting down")
+			}
+		}
+		return &plumblinev1.ScoreRetrievalResponse{Id: req.GetId()}, nil
+	})
+	got := plumbline(t, record(1)+"\n"+record(2)+"\n"+record(3)+"\n", "score", "retrieval", "--addr", addr)
+	lines := got.lines()
+	if got.code != 1 || len(lines) != 3 {
+		t.Fatalf("%+v", got)
+	}
+	if fields(t, lines[0])["id"] != "1" || fields(t, lines[2])["id"] != "3" {
+		t.Errorf("%s", got.stdout)
+	}
+	failure := failed(t, lines[1])
+	for name, want := range map[string]any{
+		"line": 2.0, "code": "INVALID_ARGUMENT", "field": "rankings[0].name", "reason": "FIELD_INVALID", "message": "rankings[0].name: refused",
+	} {
+		if failure[name] != want {
+			t.Errorf("%s is %v, want %v", name, failure[name], want)
+		}
+	}
+	if attempts.Load() != 3 {
+		t.Errorf("%d attempts", attempts.Load())
+	}
+}
+
+// refusal is an error as the server sends it.
+func refusal(t *testing.T) error {
+	st, err := status.New(codes.InvalidArgument, "rankings[0].name: refused").WithDetails(
+		&errdetails.ErrorInfo{Reason: "FIELD_INVALID", Domain: "plumbline.v1"},
+		&errdetails.BadRequest{FieldViolations: []*errdetails.BadRequest_FieldViolation{{Field: "rankings[0].name"}}},
+	)
+	if err != nil {
+		t.Error(err)
+	}
+	return st.Err()
+}
+
+func TestTimeoutOfOneRecord(t *testing.T) {
+	t.Parallel()
+	addr := serve(t, func(ctx context.Context, req *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error) {
+		if req.GetId() == "1" {
+			<-ctx.Done()
+		}
+		return &plumblinev1.ScoreRetrievalResponse{Id: req.GetId()}, nil
+	})
+	got := plumbline(t, record(1)+"\n"+record(2)+"\n", "score", "retrieval", "--addr", addr, "--timeout", "500ms")
+	lines := got.lines()
+	if got.code != 1 || len(lines) != 2 || failed(t, lines[0])["code"] != "DEADLINE_EXCEEDED" || fields(t, lines[1])["id"] != "2" {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestSecondInterruptDoesNotWait(t *testing.T) {
+	t.Parallel()
+	called := make(chan struct{}, 1)
+	addr := serve(t, func(ctx context.Context, _ *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error) {
+		called <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	})
+	c := talk(t, "score", "retrieval", "--addr", addr)
+	if _, err := c.in.Write([]byte(record(1) + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	<-called
+	ended := make(chan result, 1)
+	go func() { ended <- c.end(t) }()
+	// The first signal lets the record finish, which it never does. Signals that
+	// come together may count as one, so the second is sent until it is heard.
+	for {
+		if err := c.command.Process.Signal(os.Interrupt); err != nil && !strings.Contains(err.Error(), "finished") {
+			t.Fatal(err)
+		}
+		select {
+		case got := <-ended:
+			if got.code != 130 || got.stdout != "" {
+				t.Errorf("%+v", got)
+			}
+			return
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// waitFor waits until something holds; the test's own deadline bounds it.
+func waitFor(t *testing.T, holds func() bool) {
+	t.Helper()
+	for !holds() {
+		select {
+		case <-t.Context().Done():
+			t.Fatal("it never held")
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}

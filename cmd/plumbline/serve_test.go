@@ -1,0 +1,138 @@
+package main_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	plumblinev1 "plumbline/proto/plumbline/v1"
+)
+
+var (
+	grpcAt = regexp.MustCompile(`(?:gRPC|VerifierService) at (\S+)\. Try it:`)
+	httpAt = regexp.MustCompile(`at (http://\S+)\. Try it:`)
+)
+
+// until reads lines until one matches, and returns its first group.
+func (c *conversation) until(t *testing.T, pattern *regexp.Regexp) string {
+	t.Helper()
+	for {
+		line, err := c.out.ReadString('\n')
+		if err != nil {
+			t.Fatalf("%v; stderr: %s", err, c.stderr)
+		}
+		if found := pattern.FindStringSubmatch(strings.TrimSuffix(line, "\n")); found != nil {
+			return found[1]
+		}
+	}
+}
+
+func TestServe(t *testing.T) {
+	t.Parallel()
+	needsModel(t)
+	c := talk(t, "serve", "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0")
+	addr := c.until(t, grpcAt)
+	// What the server says to try must work as it stands.
+	tried := c.until(t, regexp.MustCompile(`^  (echo .* plumbline score retrieval .*)$`))
+	url := c.until(t, httpAt)
+	posted := c.until(t, regexp.MustCompile(`^  (curl .*ScoreRetrieval)$`))
+	ready := c.until(t, regexp.MustCompile(`^  curl (\S+/readyz)$`))
+
+	for _, line := range []string{strings.Replace(tried, "| plumbline", "| "+binary, 1), strings.Replace(posted, "curl", "curl -sS", 1)} {
+		if _, err := exec.LookPath("curl"); strings.HasPrefix(line, "curl") && err != nil {
+			continue
+		}
+		output, err := exec.CommandContext(t.Context(), "sh", "-c", line).Output()
+		if err != nil || fields(t, string(output))["signals"] == nil {
+			t.Errorf("%s: %s, %v", line, output, err)
+		}
+	}
+	if !strings.HasPrefix(ready, url) || statusOf(t, ready) != http.StatusOK {
+		t.Errorf("%s is not ready", ready)
+	}
+	if got := plumbline(t, "", "health", "--addr", addr); got.code != 0 || got.stdout != "SERVING\n" {
+		t.Errorf("health: %+v", got)
+	}
+	if got := plumbline(t, "", "health", "--addr", addr, "--service", "no.such.Service"); got.code != 1 {
+		t.Errorf("health of an unknown service: %+v", got)
+	}
+	if got := plumbline(t, "", "health", "--grpc-addr", addr); got.code != 0 {
+		t.Errorf("health by setting: %+v", got)
+	}
+
+	if err := c.command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.end(t); got.code != 0 || strings.Contains(got.stderr, "panic") {
+		t.Errorf("%+v", got)
+	}
+	if got := plumbline(t, "", "health", "--addr", addr, "--connect-timeout", "300ms"); got.code != 1 || got.stdout != "" {
+		t.Errorf("health of a server that is gone: %+v", got)
+	}
+}
+
+func statusOf(t *testing.T, url string) int {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, response.Body)
+	return response.StatusCode
+}
+
+func TestVerifierServesTheModelAlone(t *testing.T) {
+	t.Parallel()
+	needsModel(t)
+	c := talk(t, "verifier", "--listen", "127.0.0.1:0")
+	addr := c.until(t, grpcAt)
+	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	described, err := plumblinev1.NewVerifierServiceClient(conn).Describe(t.Context(), &plumblinev1.DescribeRequest{})
+	if err != nil || !strings.HasPrefix(described.GetDigest(), "sha256:") {
+		t.Errorf("%v, %v", described, err)
+	}
+	_, err = plumblinev1.NewRetrievalServiceClient(conn).ScoreRetrieval(t.Context(), &plumblinev1.ScoreRetrievalRequest{})
+	if status.Code(err) != codes.Unimplemented {
+		t.Errorf("retrieval: %v", err)
+	}
+	if got := plumbline(t, "", "health", "--addr", addr, "--service", "plumbline.v1.VerifierService"); got.code != 0 {
+		t.Errorf("health: %+v", got)
+	}
+	if err := c.command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.end(t); got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestServeSaysWhyItCannotStart(t *testing.T) {
+	t.Parallel()
+	needsModel(t)
+	addr := serve(t, func(context.Context, *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error) {
+		return nil, nil
+	})
+	if got := plumbline(t, "", "serve", "--grpc-addr", addr, "--http-addr", ""); got.code != 2 || !strings.Contains(got.stderr, addr) || got.stdout != "" {
+		t.Errorf("address in use: %+v", got)
+	}
+}
