@@ -19,8 +19,8 @@ type closer struct {
 }
 
 // push adds what is to be closed before everything pushed earlier.
-func (c *closers) push(name string, close func() error) {
-	*c = append(*c, closer{name, close})
+func (c *closers) push(name string, closeIt func() error) {
+	*c = append(*c, closer{name, closeIt})
 }
 
 // close closes everything, last opened first, and reports every failure.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"log/slog"
 
-	"plumbline/models/engine"
 	"plumbline/scorers/entail"
 	"plumbline/scorers/score"
 	"plumbline/server/config"
@@ -31,14 +30,11 @@ type Engine interface {
 // OpenEngine builds the verifier that the settings name: the embedded model
 // behind its cache, with equal pairs in flight sharing one run.
 func OpenEngine(cfg config.Config, log *slog.Logger) (Engine, error) {
-	model, err := embedded.Open(embedded.Config{
-		ModelDir: cfg.Model.Dir,
-		Engine: engine.Config{
-			Library:  cfg.ONNXRuntime.Lib,
-			Workers:  cfg.Verifier.Workers,
-			MaxCalls: cfg.Verifier.MaxCalls,
-		},
-	})
+	asked := embedded.Config{ModelDir: cfg.Model.Dir}
+	asked.Engine.Library = cfg.ONNXRuntime.Lib
+	asked.Engine.Workers = cfg.Verifier.Workers
+	asked.Engine.MaxCalls = cfg.Verifier.MaxCalls
+	model, err := embedded.Open(asked)
 	if err != nil {
 		return nil, err
 	}
@@ -56,11 +52,14 @@ func OpenEngine(cfg config.Config, log *slog.Logger) (Engine, error) {
 // of the model and not of the cache.
 type stack struct {
 	entail.Verifier
-	model *engine.Engine
+	model Engine
 }
 
+// Probe implements Engine.
 func (s stack) Probe(ctx context.Context) error { return s.model.Probe(ctx) }
-func (s stack) Close() error                    { return s.model.Close() }
+
+// Close implements Engine.
+func (s stack) Close() error { return s.model.Close() }
 
 // watched is a verifier whose failures are written to the log, because replies
 // do not carry their cause, and whose panics are failures: scorers call it from
@@ -70,6 +69,7 @@ type watched struct {
 	log *slog.Logger
 }
 
+// Describe implements entail.Verifier.
 func (v watched) Describe(ctx context.Context) (description entail.Description, err error) {
 	err = fault.Guard(func() (err error) {
 		description, err = v.Verifier.Describe(ctx)
@@ -79,6 +79,7 @@ func (v watched) Describe(ctx context.Context) (description entail.Description, 
 	return description, err
 }
 
+// Verify implements entail.Verifier.
 func (v watched) Verify(ctx context.Context, pairs []entail.Pair) (batch entail.Batch, err error) {
 	err = fault.Guard(func() (err error) {
 		batch, err = v.Verifier.Verify(ctx, pairs)

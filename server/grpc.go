@@ -25,7 +25,7 @@ const (
 
 // newGRPC returns the native gRPC server. Streams of the health service end
 // with watching.
-func newGRPC(cfg config.Config, table []route, ready *readiness, watching context.Context, opts ...grpc.ServerOption) *grpc.Server {
+func newGRPC(watching context.Context, cfg config.Config, table []route, ready *readiness, opts ...grpc.ServerOption) *grpc.Server {
 	server := grpc.NewServer(append([]grpc.ServerOption{
 		grpc.ForceServerCodecV2(grpcCodec{encoding.GetCodecV2(protocodec.Name)}),
 		grpc.MaxRecvMsgSize(cfg.Limits.MaxMessageBytes),
@@ -76,6 +76,7 @@ type watchStream struct {
 	ctx context.Context //nolint:containedctx // grpc.ServerStream hands its context out.
 }
 
+// Context implements grpc.ServerStream.
 func (s watchStream) Context() context.Context { return s.ctx }
 
 // grpcCredentials are the server option of TLS, and what to close after use.

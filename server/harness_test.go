@@ -218,7 +218,7 @@ func (r *running) post(procedure, contentType string, body []byte) (int, string)
 
 func (r *running) get(path string) (int, string) {
 	r.t.Helper()
-	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.url(path), nil)
+	request, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.url(path), http.NoBody)
 	if err != nil {
 		r.t.Fatal(err)
 	}

@@ -32,7 +32,7 @@ func handlerOptions(cfg config.Config) []connect.HandlerOption {
 }
 
 // newHandler returns the HTTP listener's handler.
-func newHandler(cfg config.Config, table []route, ready *readiness, m *metrics.Metrics, watching context.Context) http.Handler {
+func newHandler(watching context.Context, cfg config.Config, table []route, ready *readiness, m *metrics.Metrics) http.Handler {
 	mux := http.NewServeMux()
 	services := make([]string, 0, len(table))
 	for _, r := range table {

@@ -59,6 +59,7 @@ func plain(err error) string {
 // grpcCodec is grpc-go's protobuf codec for inbound messages too.
 type grpcCodec struct{ encoding.CodecV2 }
 
+// Unmarshal implements encoding.CodecV2.
 func (c grpcCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	in, ok := v.(decoder)
 	if !ok {
@@ -71,10 +72,13 @@ func (c grpcCodec) Unmarshal(data mem.BufferSlice, v any) error {
 // binaryCodec is connect-go's protobuf codec for inbound messages too.
 type binaryCodec struct{}
 
+// Name implements connect.Codec.
 func (binaryCodec) Name() string { return "proto" }
 
+// Marshal implements connect.Codec.
 func (c binaryCodec) Marshal(v any) ([]byte, error) { return c.MarshalAppend(nil, v) }
 
+// MarshalAppend implements connect.Codec and its extensions.
 func (binaryCodec) MarshalAppend(dst []byte, v any) ([]byte, error) {
 	m, err := message(v)
 	if err != nil {
@@ -83,6 +87,7 @@ func (binaryCodec) MarshalAppend(dst []byte, v any) ([]byte, error) {
 	return proto.MarshalOptions{}.MarshalAppend(dst, m)
 }
 
+// MarshalStable implements connect.Codec and its extensions.
 func (binaryCodec) MarshalStable(v any) ([]byte, error) {
 	m, err := message(v)
 	if err != nil {
@@ -91,8 +96,10 @@ func (binaryCodec) MarshalStable(v any) ([]byte, error) {
 	return proto.MarshalOptions{Deterministic: true}.Marshal(m)
 }
 
+// IsBinary implements connect.Codec and its extensions.
 func (binaryCodec) IsBinary() bool { return true }
 
+// Unmarshal implements connect.Codec.
 func (binaryCodec) Unmarshal(data []byte, v any) error {
 	return unmarshal(v, func(m proto.Message) error { return proto.Unmarshal(data, m) })
 }
@@ -101,10 +108,13 @@ func (binaryCodec) Unmarshal(data []byte, v any) error {
 // own drops them: a misspelt option must not be ignored in silence.
 type jsonCodec struct{ name string }
 
+// Name implements connect.Codec.
 func (c jsonCodec) Name() string { return c.name }
 
+// Marshal implements connect.Codec.
 func (c jsonCodec) Marshal(v any) ([]byte, error) { return c.MarshalAppend(nil, v) }
 
+// MarshalAppend implements connect.Codec and its extensions.
 func (jsonCodec) MarshalAppend(dst []byte, v any) ([]byte, error) {
 	m, err := message(v)
 	if err != nil {
@@ -114,6 +124,7 @@ func (jsonCodec) MarshalAppend(dst []byte, v any) ([]byte, error) {
 	return protojson.MarshalOptions{UseProtoNames: true}.MarshalAppend(dst, m)
 }
 
+// MarshalStable implements connect.Codec and its extensions.
 func (c jsonCodec) MarshalStable(v any) ([]byte, error) {
 	data, err := c.Marshal(v)
 	if err != nil {
@@ -124,8 +135,10 @@ func (c jsonCodec) MarshalStable(v any) ([]byte, error) {
 	return compact.Bytes(), err
 }
 
+// IsBinary implements connect.Codec and its extensions.
 func (jsonCodec) IsBinary() bool { return false }
 
+// Unmarshal implements connect.Codec.
 func (jsonCodec) Unmarshal(data []byte, v any) error {
 	return unmarshal(v, func(m proto.Message) error {
 		if len(data) == 0 {

@@ -247,7 +247,7 @@ func TestHealthIsPerService(t *testing.T) {
 }
 
 func TestReflectionIsOffered(t *testing.T) {
-	names := func(r *running) (native, http []string, err error) {
+	names := func(r *running) (native, overHTTP []string, err error) {
 		stream, err := reflectionpb.NewServerReflectionClient(r.dial(r.GRPCAddr())).ServerReflectionInfo(t.Context())
 		if err != nil {
 			return nil, nil, err
@@ -266,18 +266,18 @@ func TestReflectionIsOffered(t *testing.T) {
 		defer func() { _, _ = reflection.Close() }()
 		listed, err := reflection.ListServices()
 		for _, name := range listed {
-			http = append(http, string(name))
+			overHTTP = append(overHTTP, string(name))
 		}
-		return native, http, err
+		return native, overHTTP, err
 	}
 	t.Run("on", func(t *testing.T) {
 		r := run(t, settings(), server.Options{Engine: overlap()})
-		native, http, err := names(r)
+		native, overHTTP, err := names(r)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, service := range []string{"plumbline.v1.GroundingService", "plumbline.v1.InfoService"} {
-			for name, listed := range map[string][]string{"grpc": native, "http": http} {
+			for name, listed := range map[string][]string{"grpc": native, "http": overHTTP} {
 				if !strings.Contains(strings.Join(listed, " "), service) {
 					t.Errorf("%s does not list %s: %v", name, service, listed)
 				}

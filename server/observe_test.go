@@ -93,7 +93,7 @@ func TestWebPagesOfNamedOriginsMayCall(t *testing.T) {
 	cfg.HTTP.CORSOrigins = []string{friend}
 	r := run(t, cfg, server.Options{Engine: overlap()})
 	for origin, allowed := range map[string]string{friend: friend, "https://evil.example": ""} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, r.url(scoreRetrieval), nil)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, r.url(scoreRetrieval), http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -114,8 +114,8 @@ func (s *Server) open(ctx context.Context, opts Options) (err error) {
 	s.endWatches = endWatches
 	s.closers.push("health watches", func() error { endWatches(); return nil })
 	return errors.Join(
-		s.openGRPC(ctx, table, watching),
-		s.openHTTP(ctx, newHandler(s.cfg, table, s.ready, m, watching)),
+		s.openGRPC(ctx, watching, table),
+		s.openHTTP(ctx, newHandler(watching, s.cfg, table, s.ready, m)),
 	)
 }
 
@@ -146,7 +146,7 @@ func (s *Server) limits() policy.Limits {
 	return limits
 }
 
-func (s *Server) openGRPC(ctx context.Context, table []route, watching context.Context) (err error) {
+func (s *Server) openGRPC(ctx, watching context.Context, table []route) (err error) {
 	if s.cfg.GRPC.Addr == "" {
 		return nil
 	}
@@ -155,7 +155,7 @@ func (s *Server) openGRPC(ctx context.Context, table []route, watching context.C
 		return fmt.Errorf("grpc.tls: %w", err)
 	}
 	s.closers.push("grpc.tls", closeFiles)
-	s.grpc = newGRPC(s.cfg, table, s.ready, watching, credentials...)
+	s.grpc = newGRPC(watching, s.cfg, table, s.ready, credentials...)
 	s.closers.push("grpc", func() error { s.grpc.Stop(); return nil })
 	s.grpcListener, err = new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.GRPC.Addr)
 	if err != nil {
@@ -188,9 +188,9 @@ func (s *Server) openHTTP(ctx context.Context, handler http.Handler) (err error)
 }
 
 // ignoreClosed drops the error of a listener that its server has closed.
-func ignoreClosed(close func() error) func() error {
+func ignoreClosed(closeListener func() error) func() error {
 	return func() error {
-		if err := close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		if err := closeListener(); err != nil && !errors.Is(err, net.ErrClosed) {
 			return err
 		}
 		return nil

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"net/http"
 	"strconv"
 	"time"
 
@@ -27,10 +26,12 @@ type metered[Req, Res any] struct {
 	meter policy.Meter
 }
 
+// Recv implements service.Source.
 func (s metered[Req, Res]) Recv() (*Req, error) {
 	return meteredSource[Req]{s.Stream, s.meter}.Recv()
 }
 
+// Send implements service.Stream.
 func (s metered[Req, Res]) Send(message *Res) error {
 	if err := s.Stream.Send(message); err != nil {
 		return err
@@ -45,6 +46,7 @@ type meteredSource[Req any] struct {
 	meter policy.Meter
 }
 
+// Recv implements service.Source.
 func (s meteredSource[Req]) Recv() (*Req, error) {
 	message, err := s.Source.Recv()
 	if err == nil {
@@ -56,8 +58,10 @@ func (s meteredSource[Req]) Recv() (*Req, error) {
 // grpcStream is a stream of grpc-go.
 type grpcStream[Req, Res any] struct{ stream grpc.ServerStream }
 
+// Recv implements service.Source.
 func (s grpcStream[Req, Res]) Recv() (*Req, error) { return receiveGRPC[Req](s.stream) }
 
+// Send implements service.Stream.
 func (s grpcStream[Req, Res]) Send(message *Res) error {
 	return transportError(s.stream.SendMsg(message))
 }
@@ -75,6 +79,7 @@ type connectStream[Req, Res any] struct {
 	stream *connect.BidiStream[inbound[Req], Res]
 }
 
+// Recv implements service.Source.
 func (s connectStream[Req, Res]) Recv() (*Req, error) {
 	in, err := s.stream.Receive()
 	if err != nil {
@@ -83,6 +88,7 @@ func (s connectStream[Req, Res]) Recv() (*Req, error) {
 	return in.take()
 }
 
+// Send implements service.Stream.
 func (s connectStream[Req, Res]) Send(message *Res) error {
 	return transportError(s.stream.Send(message))
 }
@@ -92,6 +98,7 @@ type connectSource[Req any] struct {
 	stream *connect.ClientStream[inbound[Req]]
 }
 
+// Recv implements service.Source.
 func (s connectSource[Req]) Recv() (*Req, error) {
 	if s.stream.Receive() {
 		return s.stream.Msg().take()
@@ -173,7 +180,7 @@ func connectError(err error) error {
 	sent := connect.NewError(connect.Code(e.Reason.Code()), errors.New(e.Message))
 	if e.RetryAfter > 0 {
 		sent.Meta().Set(pushback, milliseconds(e.RetryAfter))
-		sent.Meta().Set(http.CanonicalHeaderKey("retry-after"), strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
+		sent.Meta().Set("Retry-After", strconv.Itoa(int(math.Ceil(e.RetryAfter.Seconds()))))
 	}
 	for _, d := range e.Details() {
 		if detail, err := connect.NewErrorDetail(d); err == nil {

@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"flag"
 	"log/slog"
@@ -60,7 +61,7 @@ func TestDocumentedDefaults(t *testing.T) {
 		}
 	}
 	got, err := os.ReadFile(path)
-	if err != nil || string(got) != string(want) {
+	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%s is not what the code has (%v); run go test ./server/config -rewrite", path, err)
 	}
 	cfg, err := config.Load(flags(t, "--config", path), nil)
@@ -172,9 +173,9 @@ func TestFlagsWinOverEnvironmentOverFile(t *testing.T) {
 }
 
 func TestUnknownNamesAreErrorsThatNameThem(t *testing.T) {
-	path := file(t, "http: {adress: ':1'}\nspeed: fast\n")
+	path := file(t, "http: {colour: ':1'}\nspeed: fast\n")
 	_, err := config.Load(nil, []string{"PLUMBLINE_CONFIG=" + path, "PLUMBLINE_HTTP_ADDRESS=:2", "PLUMBLINE_SPEED=fast"})
-	for _, name := range []string{"http.adress", "speed", "PLUMBLINE_HTTP_ADDRESS", "PLUMBLINE_SPEED", path} {
+	for _, name := range []string{"http.colour", "speed", "PLUMBLINE_HTTP_ADDRESS", "PLUMBLINE_SPEED", path} {
 		if err == nil || !strings.Contains(err.Error(), name) {
 			t.Errorf("the error does not name %s: %v", name, err)
 		}
@@ -253,7 +254,7 @@ func TestEffectiveSettingsLoadAgain(t *testing.T) {
 	if err := yaml.Unmarshal(text, &fromYAML); err != nil {
 		t.Fatal(err)
 	}
-	if a, b := must(json.Marshal(fromJSON)), must(json.Marshal(fromYAML)); string(a) != string(b) {
+	if a, b := must(json.Marshal(fromJSON)), must(json.Marshal(fromYAML)); !bytes.Equal(a, b) {
 		t.Errorf("JSON and YAML differ:\n%s\n%s", a, b)
 	}
 }

@@ -83,7 +83,7 @@ func TestTheHandlerServesThem(t *testing.T) {
 	m := metrics.New("1.2.3", "abc")
 	use(m)
 	recorder := httptest.NewRecorder()
-	m.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+	m.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
 	for _, line := range []string{
 		`plumbline_build_info{commit="abc",version="1.2.3"} 1`,
 		`plumbline_rpc_calls_total{code="OK",procedure="/s/m",protocol="grpc"} 1`,

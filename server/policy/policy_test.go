@@ -131,11 +131,9 @@ func TestDeadlines(t *testing.T) {
 		"long":     {10 * time.Minute, 10 * time.Minute},
 		"too long": {48 * time.Hour, most},
 	} {
-		ctx := t.Context()
+		ctx, cancel := context.WithCancel(t.Context())
 		if c.asked > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeout(ctx, c.asked)
-			defer cancel()
+			ctx, cancel = context.WithTimeout(t.Context(), c.asked)
 		}
 		_, err := f.do(ctx, call(), func(ctx context.Context, _ *request) (*response, error) {
 			deadline, ok := ctx.Deadline()
@@ -144,6 +142,7 @@ func TestDeadlines(t *testing.T) {
 			}
 			return &response{}, nil
 		})
+		cancel()
 		if err != nil {
 			t.Error(err)
 		}

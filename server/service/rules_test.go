@@ -68,7 +68,7 @@ type walker struct {
 	broken int
 }
 
-func (w *walker) walk(m protoreflect.MessageDescriptor, path string, make build) {
+func (w *walker) walk(m protoreflect.MessageDescriptor, path string, request build) {
 	rules, err := protovalidate.ResolveMessageRules(m)
 	if err != nil {
 		w.t.Fatal(err)
@@ -79,14 +79,14 @@ func (w *walker) walk(m protoreflect.MessageDescriptor, path string, make build)
 			w.t.Errorf("%s: there is no case for the rule %s", m.FullName(), rule.GetId())
 			continue
 		}
-		w.expect(make(change), path, rule.GetId())
+		w.expect(request(change), path, rule.GetId())
 	}
 	for i := range m.Fields().Len() {
-		w.field(m.Fields().Get(i), path, make)
+		w.field(m.Fields().Get(i), path, request)
 	}
 }
 
-func (w *walker) field(field protoreflect.FieldDescriptor, path string, make build) {
+func (w *walker) field(field protoreflect.FieldDescriptor, path string, request build) {
 	rules, err := protovalidate.ResolveFieldRules(field)
 	if err != nil {
 		w.t.Fatal(err)
@@ -95,7 +95,7 @@ func (w *walker) field(field protoreflect.FieldDescriptor, path string, make bui
 		return
 	}
 	here := strings.TrimPrefix(path+"."+string(field.Name()), ".")
-	w.rules(field, rules, here, make)
+	w.rules(field, rules, here, request)
 	if field.IsMap() || field.Message() == nil || field.Message().ParentFile().Package() != w.root.ParentFile().Package() {
 		return
 	}
@@ -106,7 +106,7 @@ func (w *walker) field(field protoreflect.FieldDescriptor, path string, make bui
 		here += "[0]"
 	}
 	w.walk(field.Message(), here, func(change change) protoreflect.Message {
-		return make(func(parent protoreflect.Message) {
+		return request(func(parent protoreflect.Message) {
 			child := minimal(field.Message(), "x")
 			change(child)
 			if field.IsList() {
@@ -121,14 +121,14 @@ func (w *walker) field(field protoreflect.FieldDescriptor, path string, make bui
 }
 
 // rules breaks every rule of one field.
-func (w *walker) rules(field protoreflect.FieldDescriptor, rules *validatepb.FieldRules, path string, make build) {
+func (w *walker) rules(field protoreflect.FieldDescriptor, rules *validatepb.FieldRules, path string, request build) {
 	if len(rules.GetCel()) > 0 || rules.GetRequired() {
 		w.t.Errorf("%s has rules of a kind that this test does not know", path)
 	}
 	if items := rules.GetRepeated().GetItems(); items != nil {
 		eachRule(items, func(rule string, limit protoreflect.Value) {
 			value := w.violate(path, field, rule, limit)
-			w.expect(make(func(m protoreflect.Message) {
+			w.expect(request(func(m protoreflect.Message) {
 				list := m.NewField(field).List()
 				list.Append(value)
 				m.Set(field, protoreflect.ValueOfList(list))
@@ -138,7 +138,7 @@ func (w *walker) rules(field protoreflect.FieldDescriptor, rules *validatepb.Fie
 	if values := rules.GetMap().GetValues(); values != nil {
 		eachRule(values, func(rule string, limit protoreflect.Value) {
 			value := w.violate(path, field.MapValue(), rule, limit)
-			w.expect(make(func(m protoreflect.Message) {
+			w.expect(request(func(m protoreflect.Message) {
 				entries := m.NewField(field).Map()
 				entries.Set(protoreflect.ValueOfString("k").MapKey(), value)
 				m.Set(field, protoreflect.ValueOfMap(entries))
@@ -146,7 +146,7 @@ func (w *walker) rules(field protoreflect.FieldDescriptor, rules *validatepb.Fie
 		})
 	}
 	eachRule(rules, func(rule string, limit protoreflect.Value) {
-		w.expect(make(func(m protoreflect.Message) {
+		w.expect(request(func(m protoreflect.Message) {
 			switch rule {
 			case "repeated.min_items":
 				m.Clear(field)
