@@ -63,7 +63,16 @@ func heightFormulas() []formula {
 func maxScore(s []float64) (float64, error) { return s[0], nil }
 
 // meanScore is the mean of the top-k scores.
-func meanScore(s []float64) (float64, error) { return stat.Mean(s, nil), nil }
+func meanScore(s []float64) (float64, error) { return mean(s), nil }
+
+// mean of sorted scores; exact where all are equal, whatever the rounding of
+// their sum.
+func mean(s []float64) float64 {
+	if s[0] == s[len(s)-1] {
+		return s[0]
+	}
+	return stat.Mean(s, nil)
+}
 
 // windowLastScore is the weakest score that the answer is written from.
 func windowLastScore(e *evidence, l *list) (float64, error) {

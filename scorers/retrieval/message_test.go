@@ -19,6 +19,8 @@ func TestValidateNamesTheField(t *testing.T) {
 	var field *retrieval.FieldError
 	if err := retrieval.Validate(req); !errors.As(err, &field) || field.Field != "signals[2]" {
 		t.Errorf("Validate = %v, want an error for signals[2]", err)
+	} else if !strings.HasPrefix(err.Error(), "signals[2]: ") {
+		t.Errorf("message = %q, want it to begin with the field", err)
 	}
 	req.Signals = req.Signals[:2]
 	if err := retrieval.Validate(req); err != nil {
@@ -230,6 +232,9 @@ func TestTextIsLookedUpInOtherRankings(t *testing.T) {
 	}
 	req.Rankings = req.Rankings[:1]
 	wantStatus(t, retrieval.Score(req), missing, "evidence_coverage", "term_coverage")
+	req.Window, req.Rankings[0].Items[1].Text = 1, "Paris" // below the window
+	wantValue(t, retrieval.Score(req), "evidence_coverage", 1)
+	wantStatus(t, retrieval.Score(req), missing, "window_evidence_coverage", "window_term_coverage")
 }
 
 func TestCoverageMatching(t *testing.T) {
@@ -319,6 +324,24 @@ func TestCoherenceInputs(t *testing.T) {
 	wantStatus(t, retrieval.Score(apart), invalid, "query_centroid_cosine")
 	apart.QueryEmbedding = []float32{nan, 1}
 	wantStatus(t, retrieval.Score(apart), invalid, "query_centroid_cosine")
+}
+
+func TestCoherenceDepth(t *testing.T) {
+	req := request(&plumblinev1.Ranking{Name: "dense"})
+	req.K = 150
+	for i := range 150 {
+		// Beyond the hundredth all are copies of one another.
+		embedding := make([]float32, 101)
+		embedding[min(i, 100)] = 1
+		req.Rankings[0].Items = append(req.Rankings[0].Items, &plumblinev1.RankedItem{
+			Id: strconv.Itoa(i), Score: -float64(i), Embedding: embedding,
+		})
+	}
+	resp := retrieval.Score(req)
+	wantValue(t, resp, "near_duplicate_share", 0)
+	if len(resp.GetWarnings()) != 1 {
+		t.Errorf("warnings = %q, want one for the depth", resp.GetWarnings())
+	}
 }
 
 func TestWarnings(t *testing.T) {

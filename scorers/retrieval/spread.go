@@ -134,7 +134,7 @@ func wig(e *evidence, l *list) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return (stat.Mean(l.scores, nil) - corpus) / math.Sqrt(float64(len(words))), nil
+	return (mean(l.scores) - corpus) / math.Sqrt(float64(len(words))), nil
 }
 
 // smv is Tao and Wu's predictor: each score's magnitude times the logarithm of
@@ -152,9 +152,9 @@ func smv(_ *evidence, l *list) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	mean, sum := stat.Mean(l.scores, nil), 0.0
+	mu, sum := mean(l.scores), 0.0
 	for _, s := range l.scores {
-		sum += s * math.Abs(math.Log(s/mean))
+		sum += s * math.Abs(math.Log(s/mu))
 	}
 	return sum / float64(len(l.scores)) / level, nil
 }
@@ -163,12 +163,12 @@ func smv(_ *evidence, l *list) (float64, error) {
 // and Araujo), so that a long tail of equal scores does not hide a drop at the
 // top. One pass by Welford's recurrence.
 func sigmaMax(s []float64) (float64, error) {
-	mean, squares, greatest := 0.0, 0.0, 0.0
+	mu, squares, greatest := 0.0, 0.0, 0.0
 	for i, x := range s {
 		n := float64(i + 1)
-		delta := x - mean
-		mean += delta / n
-		squares += delta * (x - mean)
+		delta := x - mu
+		mu += delta / n
+		squares += delta * (x - mu)
 		greatest = max(greatest, squares/n)
 	}
 	return math.Sqrt(greatest), nil
@@ -193,12 +193,12 @@ func sigmaX(s []float64) (float64, error) {
 
 // coefficientOfVariation is σ/|μ|; without meaning where the mean is 0.
 func coefficientOfVariation(s []float64) (float64, error) {
-	mean := math.Abs(stat.Mean(s, nil))
-	if mean == 0 {
+	mu := math.Abs(mean(s))
+	if mu == 0 {
 		return 0, errZeroLevel
 	}
 	sigma, err := stddev(s)
-	return sigma / mean, err
+	return sigma / mu, err
 }
 
 // scoreEntropy is 1 for a flat list and near 0 where one score towers over the

@@ -143,6 +143,9 @@ func TestEntities(t *testing.T) {
 		{"Chinese has no capitals", "谁在1905年发表了相对论？", []string{"1905"}},
 		{"Arabic digits", "ماذا حدث في ٢٠٠١؟", []string{"٢٠٠١"}},
 		{"decomposed letters", "Wo liegt Mu\u0308nchen?", []string{"Mu\u0308nchen"}},
+		{"exclamation ends a sentence", "Look! Is it in Rome? Did Cicero live there", []string{"Look", "Rome", "Cicero"}},
+		{"mathematical digits", "What was in 𝟏𝟗𝟗𝟗 or 𞥒𞥐𞥐𞥑?", []string{"𝟏𝟗𝟗𝟗", "𞥒𞥐𞥐𞥑"}},
+		{"Cherokee", "ꭰꮳ or Ꭰꮳ", []string{"Ꭰꮳ"}},
 		{"empty", "", nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -162,6 +165,9 @@ func TestNumbersAndQuotes(t *testing.T) {
 		{"dates are whole", "Was it on 12 May 2001, 1999-12-31, June 3rd, or the 4th of July?", []string{"12 May 2001", "1999-12-31", "June 3rd", "4th of July"}, nil},
 		{"month and year", "What was filmed in September 2001 with May?", []string{"September 2001"}, nil},
 		{"quotes", `Who said "to be or not", „sein oder“, «être» and 「在」?`, nil, []string{"to be or not", "sein oder", "être", "在"}},
+		{"no date", "Is 2001-13-05 or 2001-05-40 or 2001-5 a date in May or 45 June?", []string{"2001", "13", "05", "40", "45"}, nil},
+		{"a date in two notations is one", "Was it Sept 3, 3 Sep or 4 September?", []string{"Sept 3", "4 September"}, nil},
+		{"more quotation marks", "Was it »sein«, 『在』, 《你》, 〈我〉 or “he”?", nil, []string{"sein", "在", "你", "我", "he"}},
 		{"no quotation", `A 5" nail, an empty "" and O'Brien's`, []string{"5"}, nil},
 	} {
 		t.Run(c.name, func(t *testing.T) {
