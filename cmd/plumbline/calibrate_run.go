@@ -24,6 +24,8 @@ import (
 	"plumbline/scorers/calibration"
 	"plumbline/scorers/calibration/report"
 	"plumbline/scorers/gate"
+	"plumbline/server/fault"
+	"plumbline/server/service"
 )
 
 func (a *app) calibrateFit(command *cobra.Command, flags *calibrateFlags, options *plumblinev1.FitOptions, policyOut string) error {
@@ -133,7 +135,7 @@ func (c *calibrationRun) say(format string, args ...any) {
 // call streams the records of the flags' files to an rpc, after the options.
 func call[Req, Res any](
 	c *calibrationRun, options *Req, frame func(*plumblinev1.CalibrationRecord) *Req,
-	rpc func(context.Context, source[Req]) (*Res, error),
+	rpc func(context.Context, service.Source[Req]) (*Res, error),
 ) (*Res, error) {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
@@ -168,12 +170,10 @@ func call[Req, Res any](
 	if readErr != nil && !errors.Is(readErr, context.Canceled) {
 		return nil, readErr
 	}
-	return nil, errors.New(failure(err).GetMessage())
+	return nil, errors.New(c.app.failure(err).GetMessage())
 }
 
-// source and frameSource are a stream in this process.
-type source[Req any] interface{ Recv() (*Req, error) }
-
+// frameSource is a stream in this process.
 type frameSource[Req any] struct {
 	frames <-chan *Req
 	failed *error // set before frames is closed
@@ -200,7 +200,7 @@ func (c *calibrationRun) read(take func(*plumblinev1.CalibrationRecord) error) e
 		Record: func(r *plumblinev1.CalibrationRecord) error {
 			bar.Add()
 			if c.seen != nil {
-				if err := c.seen.Add(calibration.FromMessage(proto.CloneOf(r))); err != nil {
+				if err := c.seen.Add(calibration.FromMessage(r)); err != nil {
 					return err
 				}
 			}
@@ -209,12 +209,21 @@ func (c *calibrationRun) read(take func(*plumblinev1.CalibrationRecord) error) e
 		Failed: func(place string, err error) {
 			left++
 			if !c.flags.quiet {
-				bar.Println(place + ": " + failure(err).GetMessage())
+				bar.Println(place + ": " + unreadable(err))
 			}
 		},
 	})
 	c.incomplete = c.incomplete || left > 0
 	return err
+}
+
+// unreadable says what is wrong with a record in words for people.
+func unreadable(err error) string {
+	var known *fault.Error
+	if errors.As(err, &known) {
+		return known.Message
+	}
+	return err.Error()
 }
 
 func (c *calibrationRun) bar() *progress.Bar {

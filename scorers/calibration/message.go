@@ -146,10 +146,7 @@ func Fit(d *Data, m *plumblinev1.FitOptions, provenance *plumblinev1.Provenance)
 	if m.GetDataName() == "" {
 		return nil, score.MissingInput("options.data_name: name the data, so that a policy says what it was fitted on")
 	}
-	if o.Method == MethodGain {
-		d.labelByBenefit(o.Never, o.Always)
-	}
-	if err := d.Assign(o.Share, o.Seed); err != nil {
+	if err := prepare(d, o); err != nil {
 		return nil, err
 	}
 	calibration, test := d.labelled(Calibration), d.labelled(Test)
@@ -188,6 +185,23 @@ func Fit(d *Data, m *plumblinev1.FitOptions, provenance *plumblinev1.Provenance)
 	}
 	response.Groups = e.groups(test)
 	return response, nil
+}
+
+// Prepare labels and divides the records as Fit does, for whoever looks at the
+// data beside Fit's answer.
+func Prepare(d *Data, m *plumblinev1.FitOptions) error {
+	o, err := optionsOf(m)
+	if err != nil {
+		return err
+	}
+	return prepare(d, o)
+}
+
+func prepare(d *Data, o Options) error {
+	if o.Method == MethodGain {
+		d.labelByBenefit(o.Never, o.Always)
+	}
+	return d.Assign(o.Share, o.Seed)
 }
 
 func namingOf(m *plumblinev1.FitOptions, provenance *plumblinev1.Provenance, r *plumblinev1.FitResponse) Naming {

@@ -1,0 +1,175 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"image/color"
+	"strings"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// Plot is one plot of a report.
+type Plot struct {
+	// Name is short and fit for a file's name; Title and Caption are for
+	// people.
+	Name, Title, Caption string
+
+	drawn  *plot.Plot
+	height vg.Length
+}
+
+// The size of a plot; a page shows two beside each other.
+const (
+	width         = 6.2 * vg.Inch
+	defaultHeight = 3.6 * vg.Inch
+)
+
+// The colours of plots, from Okabe and Ito's palette, which people with colour
+// blindness tell apart. Each occurs in a plot for one purpose, so that the page
+// can put its own colour in its place, light or dark.
+var (
+	ink    = color.NRGBA{0x22, 0x25, 0x2b, 0xff}
+	faint  = color.NRGBA{0x8b, 0x91, 0x9c, 0xff}
+	grid   = color.NRGBA{0xdd, 0xe0, 0xe5, 0xff}
+	good   = color.NRGBA{0x00, 0x72, 0xb2, 0xff}
+	weak   = color.NRGBA{0xd5, 0x5e, 0x00, 0xff}
+	chosen = color.NRGBA{0x00, 0x9e, 0x73, 0xff}
+	fourth = color.NRGBA{0xcc, 0x79, 0xa7, 0xff}
+	fifth  = color.NRGBA{0xe6, 0x9f, 0x00, 0xff}
+	sixth  = color.NRGBA{0x56, 0xb4, 0xe9, 0xff}
+)
+
+// variables name the page's colours of the plots' colours.
+var variables = strings.NewReplacer(
+	hex(ink), "var(--ink)", hex(faint), "var(--faint)", hex(grid), "var(--grid)",
+	hex(good), "var(--good)", hex(weak), "var(--weak)", hex(chosen), "var(--chosen)",
+	hex(fourth), "var(--fourth)", hex(fifth), "var(--fifth)", hex(sixth), "var(--sixth)",
+)
+
+// series are the colours of lines that are all of one kind.
+var series = []color.NRGBA{good, weak, chosen, fourth, fifth, sixth}
+
+func hex(c color.NRGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }
+
+func faded(c color.NRGBA, alpha uint8) color.NRGBA {
+	c.A = alpha
+	return c
+}
+
+// SVG returns the plot as a file of its own, with its own colours on white.
+func (p Plot) SVG() ([]byte, error) {
+	canvas := vgsvg.New(width, p.height)
+	c := draw.New(canvas)
+	c.SetColor(color.White)
+	c.Fill(c.Rectangle.Path())
+	p.drawn.Draw(c)
+	var out bytes.Buffer
+	_, err := canvas.WriteTo(&out)
+	return out.Bytes(), err
+}
+
+// PNG returns the plot as a picture on white, at 150 dots per inch.
+func (p Plot) PNG() ([]byte, error) {
+	canvas := vgimg.NewWith(vgimg.UseWH(width, p.height), vgimg.UseDPI(150))
+	p.drawn.Draw(draw.New(canvas))
+	var out bytes.Buffer
+	_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(&out)
+	return out.Bytes(), err
+}
+
+// inline returns the plot for the page: the page's colours and fonts, nothing
+// behind, as wide as there is room.
+func (p Plot) inline() (string, error) {
+	canvas := vgsvg.New(width, p.height)
+	p.drawn.Draw(draw.New(canvas))
+	var out bytes.Buffer
+	if _, err := canvas.WriteTo(&out); err != nil {
+		return "", err
+	}
+	_, svg, _ := strings.Cut(out.String(), "<svg")
+	size := fmt.Sprintf("width=\"%.5gpt\" height=\"%.5gpt\"", width.Points(), p.height.Points())
+	svg = strings.Replace(svg, size, `role="img" aria-label="`+html.EscapeString(p.Title)+`"`, 1)
+	return "<svg" + variables.Replace(svg), nil
+}
+
+// newPlot returns an empty plot in the report's style.
+func newPlot(x, y string) *plot.Plot {
+	p := plot.New()
+	p.BackgroundColor = color.Transparent
+	p.X.Label.Text, p.Y.Label.Text = x, y
+	for _, axis := range []*plot.Axis{&p.X, &p.Y} {
+		axis.Color, axis.Tick.Color = faint, faint
+		axis.Label.TextStyle.Color, axis.Tick.Label.Color = ink, ink
+		axis.Label.TextStyle.Font, axis.Tick.Label.Font = sans(10), sans(9)
+		axis.Label.Padding = vg.Points(4)
+		axis.Tick.Length = vg.Points(3)
+	}
+	p.Legend.TextStyle.Color, p.Legend.TextStyle.Font = ink, sans(9)
+	p.Legend.Top = true
+	p.Legend.Padding = vg.Points(2)
+	p.Legend.ThumbnailWidth = vg.Points(16)
+	lines := plotter.NewGrid()
+	lines.Vertical.Color, lines.Horizontal.Color = grid, grid
+	p.Add(lines)
+	return p
+}
+
+func sans(size float64) font.Font {
+	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(size)}
+}
+
+// unit fixes both axes to [0, 1].
+func unit(p *plot.Plot) {
+	p.X.Min, p.X.Max, p.Y.Min, p.Y.Max = 0, 1, 0, 1
+}
+
+// addLine adds a line with a legend.
+func addLine(p *plot.Plot, points plotter.XYs, c color.NRGBA, legend string, dashed bool) {
+	line, err := plotter.NewLine(points)
+	if err != nil {
+		return // too few points: nothing to show
+	}
+	line.Color, line.Width = c, vg.Points(1.6)
+	if dashed {
+		line.Width, line.Dashes = vg.Points(1), []vg.Length{vg.Points(4), vg.Points(3)}
+	}
+	p.Add(line)
+	if legend != "" {
+		p.Legend.Add(legend, line)
+	}
+}
+
+// addPoint marks one point.
+func addPoint(p *plot.Plot, x, y float64, c color.NRGBA, shape draw.GlyphDrawer, legend string) {
+	points, err := plotter.NewScatter(plotter.XYs{{X: x, Y: y}})
+	if err != nil {
+		return // not finite: nothing to show
+	}
+	points.GlyphStyle = draw.GlyphStyle{Color: c, Radius: vg.Points(4), Shape: shape}
+	p.Add(points)
+	if legend != "" {
+		p.Legend.Add(legend, points)
+	}
+}
+
+// swatch is a legend's block of colour.
+type swatch struct{ color.NRGBA }
+
+// Thumbnail fills its place.
+func (s swatch) Thumbnail(c *draw.Canvas) {
+	box := []vg.Point{
+		{X: c.Min.X, Y: c.Min.Y + vg.Points(1)},
+		{X: c.Max.X, Y: c.Min.Y + vg.Points(1)},
+		{X: c.Max.X, Y: c.Max.Y - vg.Points(1)},
+		{X: c.Min.X, Y: c.Max.Y - vg.Points(1)},
+	}
+	c.FillPolygon(s.NRGBA, box)
+}

@@ -1,0 +1,452 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"image/color"
+	"math"
+	"slices"
+	"sort"
+
+	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/plotter"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+
+	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/scorers/calibration"
+	"plumbline/scorers/calibration/stats"
+)
+
+// How much of many signals and groups a plot shows; tables have all.
+const (
+	mostBoxes      = 12
+	mostHistograms = 4
+	mostCurves     = 5
+	mostGroups     = 14
+)
+
+// labelledValues are a signal's values on one side of the split, by label.
+type labelledValues struct {
+	values []float64
+	labels []bool
+}
+
+func valuesOf(d *calibration.Data, signal string, side calibration.Split) labelledValues {
+	var out labelledValues
+	for i := range d.Len() {
+		label, labelled := d.Label(i)
+		if v, ok := d.Signal(signal, i); ok && labelled && d.Split(i) == side {
+			out.values, out.labels = append(out.values, v), append(out.labels, label)
+		}
+	}
+	return out
+}
+
+func (l labelledValues) of(label bool) plotter.Values {
+	var out plotter.Values
+	for i, v := range l.values {
+		if l.labels[i] == label {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// standardised shifts and scales values so that signals share an axis.
+func (l labelledValues) standardised() labelledValues {
+	mean, _ := stats.Mean(l.values)
+	sum := 0.0
+	for _, v := range l.values {
+		sum += (v - mean) * (v - mean)
+	}
+	deviation := math.Sqrt(sum / float64(len(l.values)))
+	out := labelledValues{labels: l.labels, values: make([]float64, len(l.values))}
+	for i, v := range l.values {
+		out.values[i] = (v - mean) / cmp.Or(deviation, 1)
+	}
+	return out
+}
+
+// measured are the verdicts that have a separation, strongest first.
+func measured(verdicts []*plumblinev1.SignalVerdict) []*plumblinev1.SignalVerdict {
+	return slices.DeleteFunc(slices.Clone(verdicts), func(v *plumblinev1.SignalVerdict) bool { return v.GetSeparation().Value == nil })
+}
+
+func kept(verdicts []*plumblinev1.SignalVerdict) []*plumblinev1.SignalVerdict {
+	return slices.DeleteFunc(slices.Clone(verdicts), func(v *plumblinev1.SignalVerdict) bool { return !v.GetKept() })
+}
+
+// first returns at most n of the list.
+func first[T any](list []T, n int) []T { return list[:min(n, len(list))] }
+
+// separationPlot has two boxes for each signal.
+func separationPlot(d *calibration.Data, verdicts []*plumblinev1.SignalVerdict) (Plot, bool) {
+	shown := first(measured(verdicts), mostBoxes)
+	p := newPlot("", "standard deviations from the mean")
+	var names []string
+	for i, v := range shown {
+		values := valuesOf(d, v.GetSignal(), calibration.Calibration).standardised()
+		for side, label := range []bool{false, true} {
+			box, err := plotter.NewBoxPlot(vg.Points(9), float64(i)+0.36*float64(side)-0.18, values.of(label))
+			if err != nil {
+				continue // no value of that label
+			}
+			c := labelColor(label)
+			box.FillColor, box.BoxStyle.Color = faded(c, 0x50), c
+			box.MedianStyle.Color, box.MedianStyle.Width = c, vg.Points(1.8)
+			box.WhiskerStyle.Color, box.GlyphStyle.Color = c, faded(c, 0x60)
+			box.WhiskerStyle.Dashes = nil
+			box.GlyphStyle.Radius = vg.Points(1)
+			p.Add(box)
+		}
+		names = append(names, v.GetSignal())
+	}
+	if len(names) == 0 {
+		return Plot{}, false
+	}
+	nominal(p, names)
+	addLabelLegend(p)
+	roomAbove(p)
+	return Plot{
+		Name: "separation", Title: "Separation of each signal", drawn: p, height: 4.4 * vg.Inch,
+		Caption: "Each signal on negative and positive records of the calibration split, strongest first. Where the boxes pull apart the signal separates.",
+	}, true
+}
+
+// nominal writes names along the horizontal axis, slanted.
+func nominal(p *plot.Plot, names []string) {
+	p.NominalX(names...)
+	p.X.Tick.Label.Rotation = math.Pi / 7
+	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YTop
+	p.X.Tick.Label.Font = sans(8.5)
+	p.X.Min, p.X.Max = -0.5, float64(len(names))-0.5
+}
+
+func labelColor(label bool) color.NRGBA {
+	if label {
+		return weak
+	}
+	return good
+}
+
+func addLabelLegend(p *plot.Plot) {
+	p.Legend.Add("negative (good)", swatch{good})
+	p.Legend.Add("positive (weak)", swatch{weak})
+}
+
+// roomAbove leaves the legend a strip above the data.
+func roomAbove(p *plot.Plot) {
+	p.Y.Max += (p.Y.Max - p.Y.Min) * 0.2
+}
+
+// histogramPlot shows a kept signal with its floor.
+func histogramPlot(d *calibration.Data, v *plumblinev1.SignalVerdict) (Plot, bool) {
+	const bins = 40
+	values := valuesOf(d, v.GetSignal(), calibration.Calibration)
+	if len(values.values) == 0 || v.Threshold == nil {
+		return Plot{}, false
+	}
+	sorted := slices.Sorted(slices.Values(values.values))
+	low, high := stats.Quantile(sorted, 0.002), stats.Quantile(sorted, 0.998)
+	if !(high > low) {
+		return Plot{}, false
+	}
+	p := newPlot(v.GetSignal(), "share of its class")
+	for _, label := range []bool{false, true} {
+		p.Add(outline(values.of(label), low, high, bins, labelColor(label)))
+	}
+	p.X.Min, p.X.Max = low, high
+	shadeEscalation(p, v)
+	addLabelLegend(p)
+	roomAbove(p)
+	addLine(p, plotter.XYs{{X: v.GetThreshold(), Y: 0}, {X: v.GetThreshold(), Y: p.Y.Max}}, chosen, fmt.Sprintf("floor %.4g", v.GetThreshold()), false)
+	side := "below"
+	if v.GetDirection() == plumblinev1.WeakWhen_WEAK_WHEN_HIGH {
+		side = "above"
+	}
+	return Plot{
+		Name: "gate-" + v.GetSignal(), Title: "Gate on " + v.GetSignal(), drawn: p, height: defaultHeight,
+		Caption: fmt.Sprintf("%s on the calibration split. The gate fires %s the floor, in the shaded part.", v.GetSignal(), side),
+	}, true
+}
+
+// shadeEscalation marks the side of the floor that fires.
+func shadeEscalation(p *plot.Plot, v *plumblinev1.SignalVerdict) {
+	from, to := p.X.Min, min(v.GetThreshold(), p.X.Max)
+	if v.GetDirection() == plumblinev1.WeakWhen_WEAK_WHEN_HIGH {
+		from, to = max(v.GetThreshold(), p.X.Min), p.X.Max
+	}
+	if !(to > from) {
+		return
+	}
+	top := p.Y.Max * 1.2
+	area, err := plotter.NewPolygon(plotter.XYs{{X: from, Y: 0}, {X: to, Y: 0}, {X: to, Y: top}, {X: from, Y: top}})
+	if err != nil {
+		return // not finite: nothing to shade
+	}
+	area.Color, area.LineStyle.Width = faded(chosen, 0x22), 0
+	p.Add(area)
+}
+
+// outline is a histogram of shares; values outside the ends count in the last
+// bins.
+func outline(values []float64, low, high float64, bins int, c color.NRGBA) plot.Plotter {
+	shares := make([]float64, bins)
+	for _, v := range values {
+		b := int(float64(bins) * (v - low) / (high - low))
+		shares[max(0, min(bins-1, b))] += 1 / float64(len(values))
+	}
+	step := (high - low) / float64(bins)
+	points := plotter.XYs{{X: low, Y: 0}}
+	for b, share := range shares {
+		points = append(points, plotter.XY{X: low + float64(b)*step, Y: share}, plotter.XY{X: low + float64(b+1)*step, Y: share})
+	}
+	points = append(points, plotter.XY{X: high, Y: 0})
+	area, err := plotter.NewPolygon(points)
+	if err != nil {
+		return plotter.NewGrid() // not finite, which valuesOf excludes
+	}
+	area.Color, area.LineStyle.Color, area.LineStyle.Width = faded(c, 0x48), c, vg.Points(1.2)
+	return area
+}
+
+// curvesOf are the operating points of kept signals on the held-out split.
+type namedPoints struct {
+	name   string
+	area   float64
+	points []stats.OperatingPoint
+	prior  float64
+}
+
+func operatingPoints(d *calibration.Data, verdicts []*plumblinev1.SignalVerdict) []namedPoints {
+	var out []namedPoints
+	for _, v := range first(kept(verdicts), mostCurves) {
+		values := valuesOf(d, v.GetSignal(), calibration.Test)
+		high := v.GetDirection() == plumblinev1.WeakWhen_WEAK_WHEN_HIGH
+		oriented := calibration.Orient(values.values, high)
+		points, err := stats.OperatingPoints(oriented, values.labels)
+		if err != nil {
+			continue // one class only
+		}
+		area, _ := stats.AUROC(oriented, values.labels) // both classes are there
+		out = append(out, namedPoints{
+			name: v.GetSignal(), area: area, points: points,
+			prior: float64(len(values.of(true))) / float64(len(values.labels)),
+		})
+	}
+	return out
+}
+
+func (n namedPoints) line(xy func(stats.OperatingPoint) (x, y float64)) plotter.XYs {
+	step := max(1, len(n.points)/400)
+	var out plotter.XYs
+	for i := 0; i < len(n.points); i += step {
+		x, y := xy(n.points[i])
+		out = append(out, plotter.XY{X: x, Y: y})
+	}
+	x, y := xy(n.points[len(n.points)-1])
+	return append(out, plotter.XY{X: x, Y: y})
+}
+
+func (n namedPoints) escalation(p stats.OperatingPoint) float64 {
+	return p.Recall*n.prior + p.FalseAlarm*(1-n.prior)
+}
+
+// signalCurves are ROC, precision–recall, risk–coverage and cost–quality of the
+// kept signals on the held-out split.
+func signalCurves(d *calibration.Data, fit *plumblinev1.FitResponse) []Plot {
+	all := operatingPoints(d, fit.GetSignals())
+	if len(all) == 0 {
+		return nil
+	}
+	roc, pr := newPlot("false-alarm rate", "catch rate"), newPlot("catch rate (recall)", "precision")
+	coverage, frontier := newPlot("share of records committed", "share of weak among them"), newPlot("escalation rate (cost)", "catch rate (quality)")
+	for i, n := range all {
+		c := series[i]
+		legend := fmt.Sprintf("%s  %.3f", n.name, n.area)
+		addLine(roc, n.line(func(p stats.OperatingPoint) (float64, float64) { return p.FalseAlarm, p.Recall }), c, legend, false)
+		addLine(pr, n.line(func(p stats.OperatingPoint) (float64, float64) { return p.Recall, p.Precision }), c, n.name, false)
+		addLine(frontier, n.line(func(p stats.OperatingPoint) (float64, float64) { return n.escalation(p), p.Recall }), c, n.name, false)
+		addLine(coverage, n.riskLine(), c, n.name, false)
+	}
+	addLine(roc, plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, faint, "", true)
+	addLine(frontier, plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, faint, "at random", true)
+	prior := all[0].prior
+	addLine(pr, plotter.XYs{{X: 0, Y: prior}, {X: 1, Y: prior}}, faint, "prevalence", true)
+	addLine(coverage, plotter.XYs{{X: 0, Y: prior}, {X: 1, Y: prior}}, faint, "commit all", true)
+	metrics := fit.GetMetrics()
+	if caught, escalated := metrics["catch_rate"], metrics["escalation_rate"]; caught.GetStatus() == plumblinev1.Status_STATUS_OK {
+		addPoint(frontier, escalated.GetValue(), caught.GetValue(), ink, draw.CircleGlyph{}, "this policy")
+	}
+	for _, p := range []*plot.Plot{roc, pr, coverage, frontier} {
+		unit(p)
+	}
+	roc.Legend.Top, frontier.Legend.Top = false, false
+	pr.Legend.Top = prior < 0.5
+	coverage.Y.Max = min(1, max(0.05, 1.7*prior))
+	return []Plot{
+		{Name: "roc", Title: "ROC", drawn: roc, height: defaultHeight, Caption: "Kept signals on the held-out split, with their AUROC."},
+		{Name: "precision-recall", Title: "Precision and recall", drawn: pr, height: defaultHeight, Caption: "Kept signals on the held-out split. A signal without information stays at the prevalence."},
+		{Name: "risk-coverage", Title: "Risk and coverage", drawn: coverage, height: defaultHeight, Caption: "Committing to the retrievals that look strongest first: how many of those committed to are weak."},
+		{Name: "frontier", Title: "Cost and quality", drawn: frontier, height: defaultHeight, Caption: "What each floor catches for what it escalates, over all floors, on the held-out split."},
+	}
+}
+
+// riskLine is the share of positives among the records that do not fire, by how
+// many these are.
+func (n namedPoints) riskLine() plotter.XYs {
+	line := n.line(func(p stats.OperatingPoint) (float64, float64) {
+		committed := 1 - n.escalation(p)
+		if committed <= 0 {
+			return 0, 0
+		}
+		return committed, n.prior * (1 - p.Recall) / committed
+	})
+	sort.Slice(line, func(i, j int) bool { return line[i].X < line[j].X })
+	return line
+}
+
+// reliabilityPlot shows one line for each calibration of a score.
+func reliabilityPlot(score string, reliability []*plumblinev1.Reliability) (Plot, bool) {
+	if len(reliability) == 0 {
+		return Plot{}, false
+	}
+	p := newPlot("mean probability of the bin", "share of positives")
+	addLine(p, plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, faint, "perfect", true)
+	for i, r := range reliability {
+		var points plotter.XYs
+		for _, b := range r.GetBins() {
+			if b.GetCount() > 0 {
+				points = append(points, plotter.XY{X: b.GetConfidence(), Y: b.GetAccuracy()})
+			}
+		}
+		c := series[i%len(series)]
+		addLine(p, points, c, fmt.Sprintf("%s  ECE %s", r.GetCalibration(), plain(r.GetMetrics()["ece"])), false)
+		dots, err := plotter.NewScatter(points)
+		if err != nil {
+			continue // no bin has a record
+		}
+		dots.GlyphStyle = draw.GlyphStyle{Color: c, Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
+		p.Add(dots)
+	}
+	unit(p)
+	p.Legend.Left = true
+	return Plot{
+		Name: "reliability", Title: "Reliability of " + score, drawn: p, height: defaultHeight,
+		Caption: "How often the positive class occurs where it is given a probability. Platt's scaling and isotonic regression are measured on folds that they were not fitted on.",
+	}, true
+}
+
+// curvePlots are the curves of an evaluation.
+func curvePlots(score string, curves []*plumblinev1.Curve) []Plot {
+	axes := map[string][4]string{
+		"roc":           {"ROC of ", "false-alarm rate", "catch rate", "All thresholds of the score."},
+		"pr":            {"Precision and recall of ", "recall", "precision", "All thresholds of the score."},
+		"risk_coverage": {"Risk and coverage of ", "share of records covered, highest scores first", "share of negatives among them", "What is wrong among the records that are accepted."},
+	}
+	var out []Plot
+	for _, curve := range curves {
+		text, known := axes[curve.GetName()]
+		if !known {
+			continue
+		}
+		p := newPlot(text[1], text[2])
+		var points plotter.XYs
+		for _, point := range curve.GetPoints() {
+			points = append(points, plotter.XY{X: point.GetX(), Y: point.GetY()})
+		}
+		addLine(p, points, good, "", false)
+		if curve.GetName() == "roc" {
+			addLine(p, plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, faint, "", true)
+		}
+		unit(p)
+		out = append(out, Plot{Name: curve.GetName(), Title: text[0] + score, drawn: p, height: defaultHeight, Caption: text[3]})
+	}
+	return out
+}
+
+// replayFrontier shows quality against cost over all thresholds, with the fixed
+// routings.
+func replayFrontier(replay *plumblinev1.ReplayResponse) (Plot, bool) {
+	p := newPlot("share of questions that retrieve", "mean F1")
+	var points plotter.XYs
+	for _, point := range replay.GetFrontier() {
+		points = append(points, plotter.XY{X: point.GetRouteRate(), Y: point.GetF1()})
+	}
+	byName := map[string]*plumblinev1.RoutedPolicy{}
+	for _, policy := range replay.GetPolicies() {
+		byName[policy.GetName()] = policy
+	}
+	if len(byName) == 0 {
+		return Plot{}, false
+	}
+	never, always := byName["never"].GetMetrics()["f1"], byName["always"].GetMetrics()["f1"]
+	if len(points) > 0 {
+		points = append(points, plotter.XY{X: 1, Y: always.GetValue()})
+		addLine(p, points, good, "all thresholds of the score", false)
+	}
+	addLine(p, plotter.XYs{{X: 0, Y: never.GetValue()}, {X: 1, Y: always.GetValue()}}, faint, "random, on average", true)
+	marks := []struct {
+		name  string
+		color color.NRGBA
+		shape draw.GlyphDrawer
+	}{
+		{"policy", ink, draw.CircleGlyph{}},
+		{"random", faint, draw.CrossGlyph{}},
+		{"never", fourth, draw.SquareGlyph{}},
+		{"always", weak, draw.SquareGlyph{}},
+		{"oracle", chosen, draw.PyramidGlyph{}},
+	}
+	for _, m := range marks {
+		if policy, ok := byName[m.name]; ok {
+			metrics := policy.GetMetrics()
+			addPoint(p, metrics["route_rate"].GetValue(), metrics["f1"].GetValue(), m.color, m.shape, m.name)
+		}
+	}
+	p.X.Min, p.X.Max = -0.02, 1.02
+	p.Y.Max += (p.Y.Max - p.Y.Min) * 0.35
+	p.Legend.Left = true
+	return Plot{
+		Name: "replay-frontier", Title: "Cost and quality of routing", drawn: p, height: 4.2 * vg.Inch,
+		Caption: "Mean F1 for the share of questions that retrieve. Above the dashed line the score routes better than chance.",
+	}, true
+}
+
+// bar is one bar of a stacked chart: how often something happens in a group.
+type bar struct {
+	name  string
+	share float64
+}
+
+// distributionPlot stacks, for each group, the shares that fire and that do not.
+func distributionPlot(bars []bar, fires, quiet string) (Plot, bool) {
+	bars = first(bars, mostGroups)
+	if len(bars) == 0 {
+		return Plot{}, false
+	}
+	p := newPlot("", "share of records")
+	firing, rest := make(plotter.Values, len(bars)), make(plotter.Values, len(bars))
+	names := make([]string, len(bars))
+	for i, b := range bars {
+		names[i], firing[i], rest[i] = b.name, b.share, 1-b.share
+	}
+	size := vg.Points(max(10, min(48, 260/float64(len(bars)))))
+	lower, errLower := plotter.NewBarChart(firing, size)
+	upper, errUpper := plotter.NewBarChart(rest, size)
+	if errLower != nil || errUpper != nil {
+		return Plot{}, false
+	}
+	lower.Color, upper.Color = weak, faded(good, 0x90)
+	lower.LineStyle.Width, upper.LineStyle.Width = 0, 0
+	upper.StackOn(lower)
+	p.Add(lower, upper)
+	p.Legend.Add(fires, swatch{weak})
+	p.Legend.Add(quiet, swatch{good})
+	nominal(p, names)
+	p.Y.Min, p.Y.Max = 0, 1.25
+	return Plot{
+		Name: "routing", Title: "Routing by group", drawn: p, height: 4 * vg.Inch,
+		Caption: "How the policy routes each group of the held-out split.",
+	}, true
+}
