@@ -60,6 +60,14 @@ func TestMessagesUpToTheLimitAreTaken(t *testing.T) {
 	if code != http.StatusTooManyRequests || !strings.Contains(body, "resource_exhausted") {
 		t.Errorf("JSON beyond the limit: %d %s", code, body)
 	}
+	// Native gRPC counts its own as a call; HTTP refused four and this one.
+	_, text := r.get("/metrics")
+	if !strings.Contains(text, `plumbline_rpc_refused_total{reason="UNREADABLE"} 5`) {
+		t.Errorf("the refusals are not counted:\n%s", text)
+	}
+	if !strings.Contains(text, `plumbline_rpc_calls_total{code="RESOURCE_EXHAUSTED",procedure="`+scoreRetrieval+`",protocol="grpc"} 1`) {
+		t.Errorf("the refusal of grpc is not counted:\n%s", text)
+	}
 }
 
 // TestCompressionBombsAreBounded sends a few KB that would become 64 times the

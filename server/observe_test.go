@@ -10,9 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/descriptorpb"
+
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail/entailtest"
 	"plumbline/server"
+	"plumbline/server/service"
 )
 
 // TestMetricsEqualTheLedger makes a known number of calls and reads the
@@ -141,6 +144,29 @@ func TestSlowHeadersAreCut(t *testing.T) {
 	}
 	if code, _ := r.get("/healthz"); code != http.StatusOK {
 		t.Errorf("/healthz = %d", code)
+	}
+}
+
+// TestOnlyRPCsWithoutUserTextAnswerGET keeps evidence out of URLs, which
+// proxies log.
+func TestOnlyRPCsWithoutUserTextAnswerGET(t *testing.T) {
+	r := run(t, settings(), server.Options{Engine: overlap()})
+	for _, descriptor := range service.Services() {
+		for i := range descriptor.Methods().Len() {
+			method := descriptor.Methods().Get(i)
+			options, ok := method.Options().(*descriptorpb.MethodOptions)
+			free := ok && options.GetIdempotencyLevel() == descriptorpb.MethodOptions_NO_SIDE_EFFECTS
+			if method.IsStreamingClient() {
+				continue
+			}
+			code, body := r.get(service.Procedure(method) + "?connect=v1&encoding=json&message=%7B%7D")
+			if taken := code != http.StatusMethodNotAllowed; taken != free {
+				t.Errorf("%s answers GET with %d %.100s", method.FullName(), code, body)
+			}
+		}
+	}
+	if code, body := r.get("/plumbline.v1.InfoService/GetInfo?connect=v1&encoding=json&message=%7B%7D"); code != http.StatusOK || !strings.Contains(body, "1.2.3") {
+		t.Errorf("GetInfo answers GET with %d %.100s", code, body)
 	}
 }
 

@@ -90,7 +90,8 @@ func unary[Req, Res any](b builder, procedure string, handle func(context.Contex
 			}
 			return stream.SendMsg(response)
 		}},
-		http: connect.NewUnaryHandler(procedure, func(ctx context.Context, req *connect.Request[inbound[Req]]) (*connect.Response[Res], error) {
+		http: reporting(b.policy, procedure, connect.NewUnaryHandler(procedure, func(ctx context.Context, req *connect.Request[inbound[Req]]) (*connect.Response[Res], error) {
+			arrive(ctx)
 			call := connectCall(req.Peer(), procedure)
 			call.Free = free
 			response, err := policy.Unary(ctx, b.policy, call, req.Msg.take, handle)
@@ -98,7 +99,7 @@ func unary[Req, Res any](b builder, procedure string, handle func(context.Contex
 				return nil, connectError(err)
 			}
 			return connect.NewResponse(response), nil
-		}, options...),
+		}, options...)),
 	}
 }
 
@@ -112,12 +113,13 @@ func bidi[Req, Res any](b builder, procedure string, handle func(context.Context
 			})
 			return grpcError(stream, err)
 		}},
-		http: connect.NewBidiStreamHandler(procedure, func(ctx context.Context, stream *connect.BidiStream[inbound[Req], Res]) error {
+		http: reporting(b.policy, procedure, connect.NewBidiStreamHandler(procedure, func(ctx context.Context, stream *connect.BidiStream[inbound[Req], Res]) error {
+			arrive(ctx)
 			err := b.policy.Open(ctx, connectCall(stream.Peer(), procedure), func(ctx context.Context, meter policy.Meter) error {
 				return handle(ctx, metered[Req, Res]{connectStream[Req, Res]{stream}, meter})
 			})
 			return connectError(err)
-		}, b.options...),
+		}, b.options...)),
 	}
 }
 
@@ -136,7 +138,8 @@ func collect[Req, Res any](b builder, procedure string, handle func(context.Cont
 			})
 			return grpcError(stream, err)
 		}},
-		http: connect.NewClientStreamHandler(procedure, func(ctx context.Context, stream *connect.ClientStream[inbound[Req]]) (*connect.Response[Res], error) {
+		http: reporting(b.policy, procedure, connect.NewClientStreamHandler(procedure, func(ctx context.Context, stream *connect.ClientStream[inbound[Req]]) (*connect.Response[Res], error) {
+			arrive(ctx)
 			var response *Res
 			err := b.policy.Open(ctx, connectCall(stream.Peer(), procedure), func(ctx context.Context, meter policy.Meter) (err error) {
 				response, err = handle(ctx, meteredSource[Req]{connectSource[Req]{stream}, meter})
@@ -149,7 +152,7 @@ func collect[Req, Res any](b builder, procedure string, handle func(context.Cont
 				return nil, connectError(err)
 			}
 			return connect.NewResponse(response), nil
-		}, b.options...),
+		}, b.options...)),
 	}
 }
 

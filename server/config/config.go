@@ -105,8 +105,9 @@ type Limits struct {
 	DefaultDeadline time.Duration `koanf:"default_deadline" doc:"deadline of a unary call that states none"`
 	// MaxRecords bounds the records that one calibration call holds.
 	MaxRecords int `koanf:"max_records" doc:"most records of one calibration call, which holds them in memory"`
-	// MaxDeadline caps every call's deadline, streams included.
-	MaxDeadline time.Duration `koanf:"max_deadline" doc:"longest deadline of any call, streams included"`
+	// MaxDeadline caps the deadline of a unary call. A stream may stay open as
+	// long as its client likes; keepalive finds the dead ones.
+	MaxDeadline time.Duration `koanf:"max_deadline" doc:"longest deadline of a unary call; streams keep their client's"`
 }
 
 // Drain is the end of the process.

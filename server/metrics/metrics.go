@@ -55,7 +55,7 @@ func New(version, commit string) *Metrics {
 		sent:     prometheus.NewHistogramVec(sizeOpts("sent_bytes", "Size of sent messages, before compression."), []string{"procedure"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: "rpc", Name: "refused_total",
-			Help: "Calls that the server refused to begin, by reason.",
+			Help: "Calls that the server refused to begin, by reason; UNREADABLE are requests that HTTP could not even read.",
 		}, []string{"reason"}),
 		verifierCalls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: "verifier", Name: "calls_total",

@@ -200,6 +200,13 @@ func (p *Policy) record(ctx context.Context, call *Call, code string, err *fault
 	p.log.LogAttrs(ctx, level, "call", attributes...)
 }
 
+// Unreadable records a request that the transport has refused before it became
+// a call, and answered by itself.
+func (p *Policy) Unreadable(ctx context.Context, procedure, peer string) {
+	p.metrics.Refused("UNREADABLE")
+	p.log.LogAttrs(ctx, slog.LevelInfo, "unreadable request", slog.String("procedure", procedure), slog.String("peer", peer))
+}
+
 // Drain refuses new calls from now on and returns a channel that is closed
 // when the last call in flight has ended.
 func (p *Policy) Drain() <-chan struct{} { return p.calls.drain() }

@@ -211,7 +211,7 @@ func TestAFullServiceRefusesOrWaits(t *testing.T) {
 		t.Errorf("beyond the wait: %v", err)
 	}
 	const counted = `
-		# HELP plumbline_rpc_refused_total Calls that the server refused to begin, by reason.
+		# HELP plumbline_rpc_refused_total Calls that the server refused to begin, by reason; UNREADABLE are requests that HTTP could not even read.
 		# TYPE plumbline_rpc_refused_total counter
 		plumbline_rpc_refused_total{reason="OVERLOADED"} 1
 	`

@@ -36,7 +36,7 @@ type Deps struct {
 	// Verifier is asked by requests that name none or EmbeddedVerifier. Without
 	// one, values that need it have STATUS_VERIFIER_UNAVAILABLE.
 	Verifier entail.Verifier
-	// Gates are the policies.
+	// Gates are the policies; required.
 	Gates *gate.Set
 	// Subgoals is what Observe keeps between turns; nil keeps nothing.
 	Subgoals *telemetry.Store
