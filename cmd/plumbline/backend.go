@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -41,8 +40,9 @@ type backend struct {
 	scorer
 	// maxMessageBytes bounds a record.
 	maxMessageBytes int
-	// Close frees the model, or the connection.
-	Close func() error
+	// Close frees the model, or the connection. The process is about to end, so
+	// that nobody can do anything about a failure.
+	Close func()
 }
 
 // addSettings adds the flags of the settings whose keys begin with one of the
@@ -78,7 +78,7 @@ func (a *app) open(command *cobra.Command, to remote.Options, needsModel bool) (
 		if err != nil {
 			return nil, err
 		}
-		return &backend{scorer: remote.NewClient(conn), maxMessageBytes: cfg.Limits.MaxMessageBytes, Close: conn.Close}, nil
+		return &backend{scorer: remote.NewClient(conn), maxMessageBytes: cfg.Limits.MaxMessageBytes, Close: func() { _ = conn.Close() }}, nil
 	}
 	return a.openHere(cfg, needsModel)
 }
@@ -86,20 +86,21 @@ func (a *app) open(command *cobra.Command, to remote.Options, needsModel bool) (
 func (a *app) openHere(cfg config.Config, needsModel bool) (*backend, error) {
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	options := server.Options{Build: a.build, Log: log}
-	free := func() error { return nil }
+	free := func() {}
 	if needsModel {
 		engine, err := server.OpenEngine(cfg, log)
 		if err != nil {
 			return nil, err
 		}
-		options.Engine, free = engine, engine.Close
+		options.Engine, free = engine, func() { _ = engine.Close() }
 	}
 	// The bound protects a server from its clients; here the data are the
 	// user's own.
 	cfg.Limits.MaxRecords = 0
 	built, err := server.NewService(cfg, options)
 	if err != nil {
-		return nil, errors.Join(err, free())
+		free()
+		return nil, err
 	}
 	return &backend{scorer: built, maxMessageBytes: cfg.Limits.MaxMessageBytes, Close: free}, nil
 }

@@ -50,7 +50,7 @@ func (a *app) health(command *cobra.Command, to remote.Options, service string) 
 		fmt.Fprintln(a.err, "plumbline:", err)
 		return &ended{exitSomeFailed}
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	status, err := to.Health(command.Context(), conn, service)
 	if err != nil {
 		fmt.Fprintln(a.err, "plumbline:", err)

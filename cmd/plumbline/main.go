@@ -14,7 +14,10 @@ import (
 // Set by the linker; see the Makefile.
 var version, commit = "dev", "unknown"
 
-func main() {
+func main() { os.Exit(run()) }
+
+// run runs the program and returns its exit code.
+func run() int {
 	// The first signal asks to finish, the second not to wait for that.
 	stop, force, release := server.Signals(context.Background())
 	defer release()
@@ -25,7 +28,7 @@ func main() {
 		err:   os.Stderr,
 		force: force,
 	}
-	os.Exit(app.run(stop, os.Args[1:]))
+	return app.run(stop, os.Args[1:])
 }
 
 // The exit codes of every command; the root's help explains them.

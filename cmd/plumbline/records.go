@@ -59,7 +59,7 @@ func (a *app) runRecords(ctx context.Context, f recordFlags, maxLine int, handle
 	if err != nil {
 		return fmt.Errorf("--in: %w", err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	out, err := files.CreateOutput(f.out, f.in, a.out)
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)

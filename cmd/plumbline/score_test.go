@@ -110,7 +110,7 @@ func TestScoreReadsAndWritesFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	plain, err := gzip.NewReader(file)
 	if err != nil {
 		t.Fatal(err)

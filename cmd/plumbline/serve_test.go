@@ -44,10 +44,10 @@ func TestServe(t *testing.T) {
 	c := talk(t, "serve", "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0")
 	addr := c.until(t, grpcAt)
 	// What the server says to try must work as it stands.
-	tried := c.until(t, regexp.MustCompile(`^  (echo .* plumbline score retrieval .*)$`))
+	tried := c.until(t, regexp.MustCompile(`^ {2}(echo .* plumbline score retrieval .*)$`))
 	url := c.until(t, httpAt)
-	posted := c.until(t, regexp.MustCompile(`^  (curl .*ScoreRetrieval)$`))
-	ready := c.until(t, regexp.MustCompile(`^  curl (\S+/readyz)$`))
+	posted := c.until(t, regexp.MustCompile(`^ {2}(curl .*ScoreRetrieval)$`))
+	ready := c.until(t, regexp.MustCompile(`^ {2}curl (\S+/readyz)$`))
 
 	for _, line := range []string{strings.Replace(tried, "| plumbline", "| "+binary, 1), strings.Replace(posted, "curl", "curl -sS", 1)} {
 		if _, err := exec.LookPath("curl"); strings.HasPrefix(line, "curl") && err != nil {
@@ -92,7 +92,7 @@ func statusOf(t *testing.T, url string) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	_, _ = io.Copy(io.Discard, response.Body)
 	return response.StatusCode
 }
@@ -106,7 +106,7 @@ func TestVerifierServesTheModelAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	described, err := plumblinev1.NewVerifierServiceClient(conn).Describe(t.Context(), &plumblinev1.DescribeRequest{})
 	if err != nil || !strings.HasPrefix(described.GetDigest(), "sha256:") {
 		t.Errorf("%v, %v", described, err)

@@ -50,13 +50,13 @@ type translation struct {
 
 // requests makes cases of one kind of a shared case.
 type requests struct {
-	kind string
-	make func(sharedCase) []corpus.Case
+	kind      string
+	translate func(sharedCase) []corpus.Case
 }
 
 // asks translates a case into requests of one kind.
-func asks(kind string, make func(sharedCase) []corpus.Case) translation {
-	return translation{requests: []requests{{kind, make}}}
+func asks(kind string, translate func(sharedCase) []corpus.Case) translation {
+	return translation{requests: []requests{{kind, translate}}}
 }
 
 // needs translates a case into a test of its own.
@@ -108,7 +108,7 @@ func (s *stage) runRequests(t *testing.T, cases []sharedCase, translations map[s
 	byKind := make(map[string][]corpus.Case)
 	for _, c := range cases {
 		for _, r := range translations[c.id()].requests {
-			for _, made := range r.make(c) {
+			for _, made := range r.translate(c) {
 				made.ID = c.id() + "/" + made.ID
 				byKind[r.kind] = append(byKind[r.kind], made)
 			}

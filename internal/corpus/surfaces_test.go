@@ -130,7 +130,7 @@ func postJSON(ctx context.Context, url string, request, response proto.Message) 
 	if err != nil {
 		return nil, err
 	}
-	defer reply.Body.Close()
+	defer func() { _ = reply.Body.Close() }()
 	text, err := io.ReadAll(reply.Body)
 	if err != nil {
 		return nil, err

@@ -68,6 +68,7 @@ type stack struct {
 	closers []io.Closer
 }
 
+// Close implements io.Closer.
 func (s stack) Close() error { return closeAll(s.closers) }
 
 // sink is a writer over others that are closed with it, in order.
@@ -76,6 +77,7 @@ type sink struct {
 	closers []io.Closer
 }
 
+// Close implements io.Closer.
 func (s sink) Close() error { return closeAll(s.closers) }
 
 func closeAll(closers []io.Closer) error {
@@ -97,7 +99,7 @@ func CountLines(name string, count func(io.Reader) (int, error)) (int, bool) {
 	if err != nil {
 		return 0, false
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	lines, err := count(file)
 	return lines, err == nil
 }

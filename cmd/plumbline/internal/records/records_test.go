@@ -329,7 +329,7 @@ func TestPipelineReportsBrokenStreams(t *testing.T) {
 			}
 		}
 	}()
-	defer endless.Close()
+	defer func() { _ = endless.Close() }()
 	if _, err := pipeline.Run(context.Background(), endless, brokenWriter{broken}); !errors.Is(err, broken) {
 		t.Errorf("writing: error %v", err)
 	}

@@ -90,13 +90,13 @@ func (o Options) Dial(ctx context.Context) (*grpc.ClientConn, error) {
 	return conn, nil
 }
 
-// Health asks how the server or one of its services is. A server without the
+// Health asks how a service is, or the whole server where name is empty. A server without the
 // health service is taken as serving.
-func (o Options) Health(ctx context.Context, conn *grpc.ClientConn, service string) (grpc_health_v1.HealthCheckResponse_ServingStatus, error) {
+func (o Options) Health(ctx context.Context, conn *grpc.ClientConn, name string) (grpc_health_v1.HealthCheckResponse_ServingStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.ConnectTimeout)
 	defer cancel()
 	response, err := grpc_health_v1.NewHealthClient(conn).
-		Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: service}, grpc.WaitForReady(true))
+		Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: name}, grpc.WaitForReady(true))
 	switch status.Code(err) {
 	case codes.OK:
 		return response.GetStatus(), nil
