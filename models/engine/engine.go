@@ -160,6 +160,7 @@ func (e *Engine) Describe(context.Context) (entail.Description, error) {
 		Digest:        e.digest,
 		ThreeClass:    e.manifest.ThreeClass(),
 		MaxTokens:     e.manifest.MaxTokens,
+		TrainedTokens: e.manifest.TrainedMaxTokens,
 		PairOverhead:  e.tokenizer.PairOverhead(),
 		Tokenizer:     e.tokenizer,
 		Languages:     slices.Clone(e.manifest.Languages),
