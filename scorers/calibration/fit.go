@@ -200,7 +200,7 @@ func keep(d *Data, verdicts []Verdict, index []int, o Options) {
 			continue
 		}
 		v.Kept = true
-		v.Reason = "kept"
+		v.Reason = fmt.Sprintf("separation %.3f exceeds the bar of %g and repeats no stronger signal", v.Separation.Value, o.MinSeparation)
 		kept = append(kept, v.Signal)
 	}
 }

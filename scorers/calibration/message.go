@@ -2,7 +2,10 @@ package calibration
 
 import (
 	"errors"
+	"fmt"
+	"maps"
 	"math"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -157,7 +160,7 @@ func Fit(d *Data, m *plumblinev1.FitOptions, provenance *plumblinev1.Provenance)
 	if err != nil {
 		return nil, err
 	}
-	naming := namingOf(m, provenance, response)
+	naming := namingOf(m, o, provenance, response)
 	naming.Provenance.DataDigest = d.Digest()
 	policy, err := fitPolicy(d, verdicts, m.GetCombination(), o, naming)
 	response.Signals = verdictMessages(d, verdicts, o)
@@ -174,6 +177,7 @@ func Fit(d *Data, m *plumblinev1.FitOptions, provenance *plumblinev1.Provenance)
 	for _, w := range warnings {
 		response.Warnings = append(response.Warnings, w.String())
 	}
+	response.Warnings = append(response.Warnings, unread(d, calibration, g)...)
 	e := evaluation{data: d, gate: g, draws: o.Draws, seed: o.Seed}
 	if figures, n, err := e.measure(test); err == nil {
 		response.Metrics = estimates(figures, n)
@@ -204,14 +208,14 @@ func prepare(d *Data, o Options) error {
 	return d.Assign(o.Share, o.Seed)
 }
 
-func namingOf(m *plumblinev1.FitOptions, provenance *plumblinev1.Provenance, r *plumblinev1.FitResponse) Naming {
+func namingOf(m *plumblinev1.FitOptions, o Options, provenance *plumblinev1.Provenance, r *plumblinev1.FitResponse) Naming {
 	p := &plumblinev1.Provenance{}
 	if provenance != nil {
 		p = proto.CloneOf(provenance)
 	}
 	p.Calibrated, p.DataName, p.Seed = true, m.GetDataName(), m.GetSeed()
 	p.FitSize, p.TestSize, p.VerifierDigest = r.GetCalibrationSize(), r.GetTestSize(), m.GetVerifierDigest()
-	p.Method = describeMethod(m)
+	p.Method = describeMethod(m, o)
 	n := Naming{
 		Name: m.GetPolicyName(), Input: InputName, Provenance: p,
 		Then: m.GetThen(), Otherwise: m.GetOtherwise(),
@@ -228,15 +232,55 @@ func namingOf(m *plumblinev1.FitOptions, provenance *plumblinev1.Provenance, r *
 	return n
 }
 
-func describeMethod(m *plumblinev1.FitOptions) string {
-	combination, method := m.GetCombination(), m.GetMethod()
-	if combination == plumblinev1.Combination_COMBINATION_UNSPECIFIED {
-		combination = plumblinev1.Combination_COMBINATION_ANY_FLOOR
+// describeMethod says for people how a policy was found.
+func describeMethod(m *plumblinev1.FitOptions, o Options) string {
+	combination := "a floor on each signal"
+	switch m.GetCombination() {
+	case plumblinev1.Combination_COMBINATION_LOGISTIC:
+		combination = "logistic regression"
+	case plumblinev1.Combination_COMBINATION_PLATT:
+		combination = "Platt's scaling of one signal"
+	case plumblinev1.Combination_COMBINATION_ISOTONIC:
+		combination = "isotonic regression of one signal"
 	}
-	if method == plumblinev1.ThresholdMethod_THRESHOLD_METHOD_UNSPECIFIED {
-		method = plumblinev1.ThresholdMethod_THRESHOLD_METHOD_YOUDEN
+	method := "Youden's point"
+	switch m.GetMethod() {
+	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_TARGET_RECALL:
+		method = fmt.Sprintf("recall of at least %g", o.Target)
+	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_TARGET_PRECISION:
+		method = fmt.Sprintf("precision of at least %g", o.Target)
+	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_BUDGET_QUANTILE:
+		method = fmt.Sprintf("at most %g of the records fire", o.Target)
+	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_VALIDATION_F1:
+		method = "best F1 of the routed outcomes"
+	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_COST_SENSITIVE:
+		method = fmt.Sprintf("best F1 less %g for each unit of cost", o.Target)
+	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_RISK_CONTROL:
+		method = fmt.Sprintf("error among the committed at most %g with confidence %g", o.Alpha, 1-o.Delta)
 	}
-	return combination.String() + ", " + method.String()
+	return combination + "; " + method
+}
+
+// unread warns of signals that the policy takes for missing though records have
+// them: an input that is named as a score of the telemetry has that score's
+// range.
+func unread(d *Data, index []int, g *gate.Gate) []string {
+	names := d.SignalNames()
+	refused := map[string]int{}
+	for _, i := range index {
+		missing := g.Decide(valuesOf(d, i, names, InputName)).Missing
+		for _, name := range names {
+			if _, has := d.Signal(name, i); has && slices.Contains(missing, InputName(name)) {
+				refused[name]++
+			}
+		}
+	}
+	var warnings []string
+	for _, name := range slices.Sorted(maps.Keys(refused)) {
+		warnings = append(warnings, warnf("%s lies outside the range of the score of that name on %d of %d records, "+
+			"where the policy takes it for missing: give a signal that means something else another name", name, refused[name], len(index)))
+	}
+	return warnings
 }
 
 // fitPolicy sets thresholds and builds the policy; verdicts are updated.

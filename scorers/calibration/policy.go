@@ -3,6 +3,7 @@ package calibration
 import (
 	"fmt"
 	"math"
+	"regexp"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/gate"
@@ -34,13 +35,33 @@ func FloorsPolicy(verdicts []Verdict, n Naming) *plumblinev1.Policy {
 			comparison = plumblinev1.Comparison_COMPARISON_GREATER
 		}
 		policy.Inputs = append(policy.Inputs, n.input(v.Signal, n.Then))
-		policy.Thresholds[v.Signal] = v.Floor.Threshold
+		threshold := thresholdName(v.Signal, policy.GetThresholds())
+		policy.Thresholds[threshold] = v.Floor.Threshold
 		rule.Conditions = append(rule.Conditions, &plumblinev1.Condition{
-			Input: n.Input(v.Signal), Comparison: comparison, Threshold: v.Signal,
+			Input: n.Input(v.Signal), Comparison: comparison, Threshold: threshold,
 		})
 	}
 	policy.Rule = &plumblinev1.Policy_Conditions{Conditions: rule}
 	return policy
+}
+
+// unfitForThresholds are the characters of a signal's name that a threshold's
+// must not have.
+var unfitForThresholds = regexp.MustCompile(`[^A-Za-z0-9_]`)
+
+// thresholdName names a signal's threshold after it, but not as one of those
+// taken.
+func thresholdName(signal string, taken map[string]float64) string {
+	name := unfitForThresholds.ReplaceAllString(signal, "_")
+	if name == "" || name[0] >= '0' && name[0] <= '9' {
+		name = "_" + name
+	}
+	for {
+		if _, used := taken[name]; !used {
+			return name
+		}
+		name += "_"
+	}
 }
 
 // probabilityThreshold names the threshold of a classifier's policy.
@@ -93,15 +114,20 @@ func Decide(d *Data, index []int, g *gate.Gate, input func(string) string) []boo
 	fired := make([]bool, len(index))
 	names := d.SignalNames()
 	for r, i := range index {
-		values := gate.Values{}
-		for _, name := range names {
-			if v, ok := d.Signal(name, i); ok {
-				values[input(name)] = gate.Number(v)
-			}
-		}
-		fired[r] = !quiet(g.Decide(values).Action)
+		fired[r] = !quiet(g.Decide(valuesOf(d, i, names, input)).Action)
 	}
 	return fired
+}
+
+// valuesOf are a record's signals as inputs of a policy.
+func valuesOf(d *Data, i int, names []string, input func(string) string) gate.Values {
+	values := gate.Values{}
+	for _, name := range names {
+		if v, ok := d.Signal(name, i); ok {
+			values[input(name)] = gate.Number(v)
+		}
+	}
+	return values
 }
 
 // quiet says whether an action spends nothing more on evidence.

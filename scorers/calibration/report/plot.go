@@ -47,17 +47,40 @@ var (
 	sixth  = color.NRGBA{0x56, 0xb4, 0xe9, 0xff}
 )
 
-// variables name the page's colours of the plots' colours.
-var variables = strings.NewReplacer(
-	hex(ink), "var(--ink)", hex(faint), "var(--faint)", hex(grid), "var(--grid)",
-	hex(good), "var(--good)", hex(weak), "var(--weak)", hex(chosen), "var(--chosen)",
-	hex(fourth), "var(--fourth)", hex(fifth), "var(--fifth)", hex(sixth), "var(--sixth)",
+// names are the page's names of the plots' colours.
+var names = map[color.NRGBA]string{
+	ink: "ink", faint: "faint", grid: "grid", good: "good", weak: "weak",
+	chosen: "chosen", fourth: "fourth", fifth: "fifth", sixth: "sixth",
+}
+
+// The strengths of areas.
+const (
+	shade  = 0x22
+	light  = 0x50
+	medium = 0x90
 )
+
+// variables puts the page's colours in the place of the plots'.
+var variables = func() *strings.Replacer {
+	var pairs []string
+	for c, name := range names {
+		for _, alpha := range []uint8{0xff, shade, light, medium} {
+			pairs = append(pairs, hex(faded(c, alpha)), "var(--"+name+")")
+		}
+	}
+	return strings.NewReplacer(pairs...)
+}()
 
 // series are the colours of lines that are all of one kind.
 var series = []color.NRGBA{good, weak, chosen, fourth, fifth, sixth}
 
-func hex(c color.NRGBA) string { return fmt.Sprintf("#%02X%02X%02X", c.R, c.G, c.B) }
+// hex is a colour as vgsvg writes it: by way of its premultiplied form, which
+// rounds what is faded.
+func hex(c color.NRGBA) string {
+	r, g, b, a := c.RGBA()
+	part := func(v uint32) uint32 { return v * 0xff / a }
+	return fmt.Sprintf("#%02X%02X%02X", part(r), part(g), part(b))
+}
 
 func faded(c color.NRGBA, alpha uint8) color.NRGBA {
 	c.A = alpha
@@ -70,7 +93,7 @@ func (p Plot) SVG() ([]byte, error) {
 	c := draw.New(canvas)
 	c.SetColor(color.White)
 	c.Fill(c.Rectangle.Path())
-	p.drawn.Draw(c)
+	p.draw(c)
 	var out bytes.Buffer
 	_, err := canvas.WriteTo(&out)
 	return out.Bytes(), err
@@ -79,7 +102,7 @@ func (p Plot) SVG() ([]byte, error) {
 // PNG returns the plot as a picture on white, at 150 dots per inch.
 func (p Plot) PNG() ([]byte, error) {
 	canvas := vgimg.NewWith(vgimg.UseWH(width, p.height), vgimg.UseDPI(150))
-	p.drawn.Draw(draw.New(canvas))
+	p.draw(draw.New(canvas))
 	var out bytes.Buffer
 	_, err := vgimg.PngCanvas{Canvas: canvas}.WriteTo(&out)
 	return out.Bytes(), err
@@ -89,7 +112,7 @@ func (p Plot) PNG() ([]byte, error) {
 // behind, as wide as there is room.
 func (p Plot) inline() (string, error) {
 	canvas := vgsvg.New(width, p.height)
-	p.drawn.Draw(draw.New(canvas))
+	p.draw(draw.New(canvas))
 	var out bytes.Buffer
 	if _, err := canvas.WriteTo(&out); err != nil {
 		return "", err
@@ -98,6 +121,11 @@ func (p Plot) inline() (string, error) {
 	size := fmt.Sprintf("width=\"%.5gpt\" height=\"%.5gpt\"", width.Points(), p.height.Points())
 	svg = strings.Replace(svg, size, `role="img" aria-label="`+html.EscapeString(p.Title)+`"`, 1)
 	return "<svg" + variables.Replace(svg), nil
+}
+
+// draw draws with a margin, into which the last labels of the axes reach.
+func (p Plot) draw(c draw.Canvas) {
+	p.drawn.Draw(draw.Crop(c, 0, -vg.Points(14), 0, -vg.Points(6)))
 }
 
 // newPlot returns an empty plot in the report's style.
@@ -113,7 +141,8 @@ func newPlot(x, y string) *plot.Plot {
 		axis.Tick.Length = vg.Points(3)
 	}
 	p.Legend.TextStyle.Color, p.Legend.TextStyle.Font = ink, sans(9)
-	p.Legend.Top = true
+	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.XOffs = vg.Points(6)
 	p.Legend.Padding = vg.Points(2)
 	p.Legend.ThumbnailWidth = vg.Points(16)
 	lines := plotter.NewGrid()
@@ -124,6 +153,14 @@ func newPlot(x, y string) *plot.Plot {
 
 func sans(size float64) font.Font {
 	return font.Font{Typeface: "Liberation", Variant: "Sans", Size: vg.Points(size)}
+}
+
+// legendBelow moves the legend to the lower right, where a curve that rises
+// early leaves room. Its text still runs to the right, so that a wider font of
+// the reader's does not run into the marks.
+func legendBelow(p *plot.Plot) {
+	p.Legend.Top = false
+	p.Legend.XOffs = width * 0.52
 }
 
 // unit fixes both axes to [0, 1].

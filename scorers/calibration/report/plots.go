@@ -53,6 +53,10 @@ func (l labelledValues) of(label bool) plotter.Values {
 	return out
 }
 
+// farthest is where standardised values are cut off, so that a few outliers do
+// not press the boxes flat.
+const farthest = 4
+
 // standardised shifts and scales values so that signals share an axis.
 func (l labelledValues) standardised() labelledValues {
 	mean, _ := stats.Mean(l.values)
@@ -63,7 +67,7 @@ func (l labelledValues) standardised() labelledValues {
 	deviation := math.Sqrt(sum / float64(len(l.values)))
 	out := labelledValues{labels: l.labels, values: make([]float64, len(l.values))}
 	for i, v := range l.values {
-		out.values[i] = (v - mean) / cmp.Or(deviation, 1)
+		out.values[i] = max(-farthest, min(farthest, (v-mean)/cmp.Or(deviation, 1)))
 	}
 	return out
 }
@@ -93,9 +97,9 @@ func separationPlot(d *calibration.Data, verdicts []*plumblinev1.SignalVerdict) 
 				continue // no value of that label
 			}
 			c := labelColor(label)
-			box.FillColor, box.BoxStyle.Color = faded(c, 0x50), c
+			box.FillColor, box.BoxStyle.Color = faded(c, light), c
 			box.MedianStyle.Color, box.MedianStyle.Width = c, vg.Points(1.8)
-			box.WhiskerStyle.Color, box.GlyphStyle.Color = c, faded(c, 0x60)
+			box.WhiskerStyle.Color, box.GlyphStyle.Color = c, faded(c, medium)
 			box.WhiskerStyle.Dashes = nil
 			box.GlyphStyle.Radius = vg.Points(1)
 			p.Add(box)
@@ -110,7 +114,7 @@ func separationPlot(d *calibration.Data, verdicts []*plumblinev1.SignalVerdict) 
 	roomAbove(p)
 	return Plot{
 		Name: "separation", Title: "Separation of each signal", drawn: p, height: 4.4 * vg.Inch,
-		Caption: "Each signal on negative and positive records of the calibration split, strongest first. Where the boxes pull apart the signal separates.",
+		Caption: "Each signal on negative and positive records of the calibration split, strongest first. Where the boxes pull apart the signal separates. Values beyond four standard deviations stand at four.",
 	}, true
 }
 
@@ -157,9 +161,12 @@ func histogramPlot(d *calibration.Data, v *plumblinev1.SignalVerdict) (Plot, boo
 		p.Add(outline(values.of(label), low, high, bins, labelColor(label)))
 	}
 	p.X.Min, p.X.Max = low, high
+	roomAbove(p)
 	shadeEscalation(p, v)
 	addLabelLegend(p)
-	roomAbove(p)
+	if v.GetThreshold() < (low+high)/2 {
+		p.Legend.XOffs = width * 0.52
+	}
 	addLine(p, plotter.XYs{{X: v.GetThreshold(), Y: 0}, {X: v.GetThreshold(), Y: p.Y.Max}}, chosen, fmt.Sprintf("floor %.4g", v.GetThreshold()), false)
 	side := "below"
 	if v.GetDirection() == plumblinev1.WeakWhen_WEAK_WHEN_HIGH {
@@ -180,12 +187,12 @@ func shadeEscalation(p *plot.Plot, v *plumblinev1.SignalVerdict) {
 	if !(to > from) {
 		return
 	}
-	top := p.Y.Max * 1.2
+	top := p.Y.Max
 	area, err := plotter.NewPolygon(plotter.XYs{{X: from, Y: 0}, {X: to, Y: 0}, {X: to, Y: top}, {X: from, Y: top}})
 	if err != nil {
 		return // not finite: nothing to shade
 	}
-	area.Color, area.LineStyle.Width = faded(chosen, 0x22), 0
+	area.Color, area.LineStyle.Width = faded(chosen, shade), 0
 	p.Add(area)
 }
 
@@ -207,7 +214,7 @@ func outline(values []float64, low, high float64, bins int, c color.NRGBA) plot.
 	if err != nil {
 		return plotter.NewGrid() // not finite, which valuesOf excludes
 	}
-	area.Color, area.LineStyle.Color, area.LineStyle.Width = faded(c, 0x48), c, vg.Points(1.2)
+	area.Color, area.LineStyle.Color, area.LineStyle.Width = faded(c, light), c, vg.Points(1.2)
 	return area
 }
 
@@ -282,8 +289,13 @@ func signalCurves(d *calibration.Data, fit *plumblinev1.FitResponse) []Plot {
 	for _, p := range []*plot.Plot{roc, pr, coverage, frontier} {
 		unit(p)
 	}
-	roc.Legend.Top, frontier.Legend.Top = false, false
-	pr.Legend.Top = prior < 0.5
+	legendBelow(roc)
+	legendBelow(frontier)
+	if prior > 0.5 {
+		legendBelow(pr)
+	} else {
+		pr.Legend.XOffs = width * 0.52
+	}
 	coverage.Y.Max = min(1, max(0.05, 1.7*prior))
 	return []Plot{
 		{Name: "roc", Title: "ROC", drawn: roc, height: defaultHeight, Caption: "Kept signals on the held-out split, with their AUROC."},
@@ -331,7 +343,6 @@ func reliabilityPlot(score string, reliability []*plumblinev1.Reliability) (Plot
 		p.Add(dots)
 	}
 	unit(p)
-	p.Legend.Left = true
 	return Plot{
 		Name: "reliability", Title: "Reliability of " + score, drawn: p, height: defaultHeight,
 		Caption: "How often the positive class occurs where it is given a probability. Platt's scaling and isotonic regression are measured on folds that they were not fitted on.",
@@ -406,7 +417,6 @@ func replayFrontier(replay *plumblinev1.ReplayResponse) (Plot, bool) {
 	}
 	p.X.Min, p.X.Max = -0.02, 1.02
 	p.Y.Max += (p.Y.Max - p.Y.Min) * 0.35
-	p.Legend.Left = true
 	return Plot{
 		Name: "replay-frontier", Title: "Cost and quality of routing", drawn: p, height: 4.2 * vg.Inch,
 		Caption: "Mean F1 for the share of questions that retrieve. Above the dashed line the score routes better than chance.",
@@ -437,7 +447,7 @@ func distributionPlot(bars []bar, fires, quiet string) (Plot, bool) {
 	if errLower != nil || errUpper != nil {
 		return Plot{}, false
 	}
-	lower.Color, upper.Color = weak, faded(good, 0x90)
+	lower.Color, upper.Color = weak, faded(good, medium)
 	lower.LineStyle.Width, upper.LineStyle.Width = 0, 0
 	upper.StackOn(lower)
 	p.Add(lower, upper)

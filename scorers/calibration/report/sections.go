@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -62,10 +63,14 @@ func plain(e *plumblinev1.Estimate) string {
 }
 
 func number(v float64) string {
-	if v >= 100 || v <= -100 {
+	switch {
+	case v == math.Trunc(v):
 		return fmt.Sprintf("%.0f", v)
+	case math.Abs(v) >= 100:
+		return fmt.Sprintf("%.1f", v)
+	default:
+		return fmt.Sprintf("%.3f", v)
 	}
-	return fmt.Sprintf("%.3f", v)
 }
 
 // interval is a figure with its interval, or why there is none.
