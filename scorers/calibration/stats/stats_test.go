@@ -31,6 +31,9 @@ type golden struct {
 		BalancedAccuracy float64   `json:"balanced_accuracy"`
 		F1               *float64  `json:"f1"`
 		AURC             float64   `json:"aurc"`
+		FalseAlarm       []float64 `json:"roc_false_alarm"`
+		Recall           []float64 `json:"roc_recall"`
+		Precision        []float64 `json:"precision"`
 		Width5           float64   `json:"ece_width_5"`
 		Width10          float64   `json:"ece_width_10"`
 		Width15          float64   `json:"ece_width_15"`
@@ -96,6 +99,15 @@ func TestBinaryStatisticsAgreeWithReferences(t *testing.T) {
 			near(t, "LogLoss", v, err, c.LogLoss)
 			v, err = stats.AURC(c.Scores, c.Labels)
 			near(t, "AURC", v, err, c.AURC)
+			points, err := stats.OperatingPoints(c.Scores, c.Labels)
+			if err != nil || len(points) != len(c.Recall) {
+				t.Fatalf("%d operating points, %v, want %d", len(points), err, len(c.Recall))
+			}
+			for i, p := range points {
+				near(t, "false-alarm rate", p.FalseAlarm, nil, c.FalseAlarm[i])
+				near(t, "recall", p.Recall, nil, c.Recall[i])
+				near(t, "precision", p.Precision, nil, c.Precision[i])
+			}
 			brier, err := stats.Brier(c.Scores, c.Labels)
 			near(t, "Brier", brier.Brier, err, c.Brier)
 			near(t, "Brier's parts", brier.Reliability-brier.Resolution+brier.Uncertainty, err, c.Brier)
@@ -319,9 +331,50 @@ func TestRankedAgreesWithRecordsThatAreRepeated(t *testing.T) {
 		if got := ranked.AUROC(weights); (err != nil) != math.IsNaN(got) || err == nil && math.Abs(got-area) > 1e-12 {
 			t.Fatalf("AUROC %v, want %v, %v", got, area, err)
 		}
+		if len(repeated) > 0 {
+			coverage, err := stats.AURC(repeated, repeatedLabels)
+			if got := ranked.AURC(weights); err != nil || math.Abs(got-coverage) > 1e-12 {
+				t.Fatalf("AURC %v, want %v, %v", got, coverage, err)
+			}
+			brier, err := stats.Brier(repeated, repeatedLabels)
+			got := ranked.Brier(scores, weights)
+			for _, pair := range [][2]float64{
+				{got.Brier, brier.Brier},
+				{got.Reliability, brier.Reliability},
+				{got.Resolution, brier.Resolution},
+				{got.Uncertainty, brier.Uncertainty},
+			} {
+				if err != nil || math.Abs(pair[0]-pair[1]) > 1e-12 {
+					t.Fatalf("Brier %+v, want %+v, %v", got, brier, err)
+				}
+			}
+		}
 		precision, err := stats.AUPRC(repeated, repeatedLabels)
 		if got := ranked.AUPRC(weights); err == nil && math.Abs(got-precision) > 1e-12 {
 			t.Fatalf("AUPRC %v, want %v", got, precision)
+		}
+	})
+}
+
+func TestRankedPairAgreesWithRecordsThatAreRepeated(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 20).Draw(t, "n")
+		values := rapid.SliceOfN(rapid.SampledFrom([]float64{-1, 0, 0.5, 2}), n, n)
+		x, y := values.Draw(t, "x"), values.Draw(t, "y")
+		weights := rapid.SliceOfN(rapid.IntRange(0, 3), n, n).Draw(t, "weights")
+		var rx, ry []float64
+		for i, w := range weights {
+			for range w {
+				rx, ry = append(rx, x[i]), append(ry, y[i])
+			}
+		}
+		pair, err := stats.NewRankedPair(x, y)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := stats.Spearman(rx, ry)
+		if got := pair.Spearman(weights); (err != nil) != math.IsNaN(got) || err == nil && math.Abs(got-want) > 1e-12 {
+			t.Fatalf("ρ %v, want %v, %v", got, want, err)
 		}
 	})
 }
