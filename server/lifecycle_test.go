@@ -207,8 +207,10 @@ func TestWatchersLearnOfEverything(t *testing.T) {
 	expect("not_serving")
 	fake.breakDown(nil)
 	expect("serving")
+	stopped := time.Now()
 	r.stop()
 	expect("not_serving")
+	t.Logf("both watchers knew of the drain after %v", time.Since(stopped))
 	for _, watch := range []chan string{native, overHTTP} {
 		if got, open := <-watch; open {
 			t.Errorf("after the drain comes %s", got)

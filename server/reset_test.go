@@ -57,8 +57,12 @@ func attack(t *testing.T, addr net.Addr, n int, each func()) {
 	for i := range n {
 		block.Reset()
 		for _, field := range [][2]string{
-			{":method", "POST"}, {":scheme", "http"}, {":path", scoreGrounding}, {":authority", "x"},
-			{"content-type", "application/grpc"}, {"te", "trailers"},
+			{":method", "POST"},
+			{":scheme", "http"},
+			{":path", scoreGrounding},
+			{":authority", "x"},
+			{"content-type", "application/grpc"},
+			{"te", "trailers"},
 		} {
 			if err := encoder.WriteField(hpack.HeaderField{Name: field[0], Value: field[1]}); err != nil {
 				t.Fatal(err)

@@ -64,7 +64,7 @@ func (s *Server) serveHTTP() error {
 
 // drain ends the service with as little loss as the grace period allows.
 func (s *Server) drain(force context.Context) {
-	s.log.Info("draining", "grace", s.cfg.Drain.Grace)
+	s.log.Info("draining", "grace", s.cfg.Drain.Grace.String())
 	s.ready.drain()
 	pushed := time.After(pushTime)
 	ctx, cancel := context.WithTimeout(force, s.cfg.Drain.Grace)

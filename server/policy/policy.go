@@ -184,7 +184,7 @@ func (p *Policy) record(ctx context.Context, call *Call, code string, err *fault
 		slog.String("protocol", call.Protocol),
 		slog.String("peer", call.Peer),
 		slog.String("code", code),
-		slog.Duration("took", took),
+		slog.Float64("took_ms", float64(took.Microseconds())/1000),
 		slog.Int("received", call.received),
 		slog.Int("received_bytes", call.receivedBytes),
 		slog.Int("sent", call.sent),
