@@ -5,7 +5,10 @@ import (
 	"sync"
 	"testing"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/proto/plumbline/v1/plumblinev1connect"
 	"plumbline/server"
 )
 
@@ -37,6 +40,29 @@ func BenchmarkUnary(b *testing.B) {
 			}
 			callers.Wait()
 			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "calls/s")
+		})
+	}
+}
+
+// BenchmarkDecide measures one gate decision with one call in flight: the
+// latency that a loop sees between a policy and its answer.
+func BenchmarkDecide(b *testing.B) {
+	r := run(b, settings(), server.Options{Engine: overlap(), Log: slog.New(slog.DiscardHandler)})
+	req := &plumblinev1.DecideRequest{
+		Policy: "calvert.plumbline",
+		Subject: &plumblinev1.DecideRequest_Inputs{Inputs: &structpb.Struct{Fields: map[string]*structpb.Value{
+			"g_mean":     structpb.NewNumberValue(0.8),
+			"g_min":      structpb.NewNumberValue(0.6),
+			"final_conf": structpb.NewNumberValue(0.7),
+		}}},
+	}
+	for _, c := range everywhere[plumblinev1.DecideRequest, plumblinev1.DecideResponse](r, plumblinev1connect.GateServiceDecideProcedure) {
+		b.Run(c.name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := c.call(b.Context(), req); err != nil {
+					b.Fatal(err)
+				}
+			}
 		})
 	}
 }

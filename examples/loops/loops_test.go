@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -79,6 +80,45 @@ func TestLoops(t *testing.T) {
 	if *rewrite && !t.Failed() {
 		writeGolden(t, all)
 	}
+}
+
+// TestReadme checks the README's table of a run against the golden file.
+func TestReadme(t *testing.T) {
+	data, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden, err := os.ReadFile(goldenFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := decode(t, golden)
+	for len(all) > 0 {
+		one := of(all, all[0].Loop, all[0].Gate)
+		all = all[len(one):]
+		if row := tableRow(one); !strings.Contains(string(data), row) {
+			t.Errorf("the README has no row %q (%s)", row, one[0].Loop)
+		}
+	}
+}
+
+// tableRow sums a loop's outcomes under a gate up.
+func tableRow(outcomes []outcome) string {
+	var calls, completions, passages int
+	actions := map[string]int{}
+	for _, o := range outcomes {
+		calls, completions, passages = calls+o.Calls, completions+o.Completions, passages+o.Passages
+		for _, d := range o.Decisions {
+			actions[d.Action]++
+		}
+	}
+	var decisions []string
+	for _, action := range []string{"RETRIEVE", "DECOMPOSE", "COMMIT", "NO_RETRIEVAL"} {
+		if n := actions[action]; n > 0 {
+			decisions = append(decisions, fmt.Sprintf("%d %s", n, action))
+		}
+	}
+	return fmt.Sprintf("| %s | %s | %d | %d | %d |", outcomes[0].Gate, strings.Join(decisions, ", "), calls, completions, passages)
 }
 
 // TestPython runs the unit tests of the Python modules.
