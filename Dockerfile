@@ -22,7 +22,8 @@ RUN make setup \
 FROM gcr.io/distroless/cc-debian12:nonroot AS run
 COPY --from=build /out/ /
 ENV PLUMBLINE_ONNXRUNTIME_LIB=/usr/local/lib/plumbline/libonnxruntime.so
-USER nonroot
+# distroless names this user "nonroot"
+USER 65532:65532
 EXPOSE 50051 8080
 HEALTHCHECK --interval=10s --timeout=3s --start-period=20s \
   CMD ["/usr/local/bin/plumbline", "health"]
