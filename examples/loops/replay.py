@@ -3,25 +3,33 @@
     python replay.py --replies replies.jsonl                      # replay
     python replay.py --replies mine.jsonl --record http://HOST/v1  # record
 
-A reply belongs to the exact request (path and body). While recording, a request
-that is not in the file goes to the recorded API and its reply is kept; otherwise
-it is refused with 404. It prints its address once it listens.
+A reply belongs to the exact request (path and body), but for the readings of
+Plumbline's prompt block: they differ a little between kinds of processors, so
+that the recorded request with the nearest ones will do. While recording, a
+request that is not in the file goes to the recorded API and its reply is kept;
+otherwise it is refused with 404. It prints its address once it listens.
 """
 
 import argparse
-import hashlib
+import collections
 import http.server
 import json
 import os
 import pathlib
+import re
 import threading
 
 from clients import post
 
+# A reading: three decimals, its bin and its trend.
+READING = re.compile(r"\b([01]\.\d{3})\b(?: \([a-z ]+\))?(?: (?:IMPROVED|DECREASED) [+-][01]\.\d{3})?")
+TOLERANCE = 0.05
 
-def request_key(path, body):
-    """What names a request: SHA-256 of its path and canonical body."""
-    return hashlib.sha256(json.dumps([path, body], sort_keys=True).encode()).hexdigest()
+
+def split(path, body):
+    """A request as what must be the same and its readings."""
+    text = json.dumps([path, body], sort_keys=True)
+    return READING.sub("#", text), [float(r) for r in READING.findall(text)]
 
 
 class Replies:
@@ -29,24 +37,34 @@ class Replies:
 
     def __init__(self, path, upstream):
         self.path, self.upstream, self.lock = path, upstream, threading.Lock()
+        self.known = collections.defaultdict(list)
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        self.known = {r["key"]: r["response"] for r in map(json.loads, lines)}
+        for record in map(json.loads, lines):
+            self._add(record["path"], record["request"], record["response"])
 
     def find(self, path, body):
         """The reply to a request, or None."""
-        key = request_key(path, body)
         with self.lock:
-            if key not in self.known and self.upstream:
+            # Of a new recording every request is exact.
+            found = self._nearest(path, body, 0 if self.upstream else TOLERANCE)
+            if found is None and self.upstream:
                 headers = {"Authorization": f"Bearer {os.environ.get('OPENAI_API_KEY', 'none')}"}
-                self._keep(key, path, body, post(self.upstream.rstrip("/") + path.removeprefix("/v1"), body, headers))
-            return self.known.get(key)
+                found = post(self.upstream.rstrip("/") + path.removeprefix("/v1"), body, headers)
+                self._add(path, body, found)
+                with open(self.path, "a", encoding="utf-8") as file:
+                    record = {"path": path, "request": body, "response": found}
+                    file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            return found
 
-    def _keep(self, key, path, body, response):
-        self.known[key] = response
-        with open(self.path, "a", encoding="utf-8") as file:
-            # The request is there for readers; the key is what counts.
-            record = {"key": key, "path": path, "request": body, "response": response}
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+    def _add(self, path, body, response):
+        same, readings = split(path, body)
+        self.known[same].append((readings, response))
+
+    def _nearest(self, path, body, tolerance):
+        same, readings = split(path, body)
+        gaps = [(max(map(abs, map(float.__sub__, r, readings)), default=0), i) for i, (r, _) in enumerate(self.known[same])]
+        gap, i = min(gaps, default=(1, -1))
+        return self.known[same][i][1] if gap <= tolerance else None
 
 
 def handler(answer):
