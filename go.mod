@@ -7,6 +7,8 @@ require (
 	github.com/neurosnap/sentences v1.1.2
 )
 
+require github.com/fsnotify/fsnotify v1.10.1 // indirect
+
 require (
 	buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go v1.36.12-20260825204119-511051f7f437.2 // indirect
 	buf.build/go/protovalidate v1.4.0 // indirect

@@ -120,8 +120,9 @@ func (jsonCodec) MarshalAppend(dst []byte, v any) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Names as in the schema, as on the command line; both forms are read.
-	return protojson.MarshalOptions{UseProtoNames: true}.MarshalAppend(dst, m)
+	// Names as in the schema, as on the command line; both forms are read. Zeros
+	// are written: a script that reads span.start must find it.
+	return protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true}.MarshalAppend(dst, m)
 }
 
 // MarshalStable implements connect.Codec and its extensions.

@@ -1,12 +1,9 @@
 package server
 
 import (
-	"fmt"
-	"os"
 	"time"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
-	"plumbline/scorers/gate"
 	"plumbline/scorers/telemetry"
 	"plumbline/server/config"
 	"plumbline/server/service"
@@ -22,6 +19,11 @@ func NewService(cfg config.Config, opts Options) (*service.Service, error) {
 	if opts.Engine != nil {
 		deps.Verifier = opts.Engine
 	}
+	gates, err := openPolicies(cfg.Policies)
+	if err != nil {
+		return nil, err
+	}
+	deps.Gates = gates.current
 	return newService(cfg, opts, deps)
 }
 
@@ -30,9 +32,6 @@ func newService(cfg config.Config, opts Options, deps service.Deps) (_ *service.
 	deps.Version, deps.Commit = opts.Build.Version, opts.Build.Commit
 	if deps.Verifier != nil {
 		deps.Verifier = watched{deps.Verifier, deps.Log}
-	}
-	if deps.Gates, err = loadGates(cfg.Policies); err != nil {
-		return nil, err
 	}
 	if deps.Subgoals, err = telemetry.NewStore(cfg.Subgoals.Max, cfg.Subgoals.TTL, time.Now); err != nil {
 		return nil, err
@@ -45,17 +44,4 @@ func newService(cfg config.Config, opts Options, deps service.Deps) (_ *service.
 		MaxConcurrentStreams: cfg.Limits.MaxConcurrentStreams,
 	}
 	return service.New(deps)
-}
-
-// loadGates are the built-in policies and those of the configured folder.
-func loadGates(cfg config.Policies) (*gate.Set, error) {
-	gates, err := gate.Builtin(gate.Options{})
-	if err != nil || cfg.Dir == "" {
-		return gates, err
-	}
-	sources, err := gate.LoadDir(os.DirFS(cfg.Dir))
-	if err != nil {
-		return nil, fmt.Errorf("policies.dir: %w", err)
-	}
-	return gates.With(sources...)
 }

@@ -96,8 +96,13 @@ func (s *Server) open(ctx context.Context, opts Options) (err error) {
 	m := metrics.New(opts.Build.Version, opts.Build.Commit)
 	s.policy = policy.New(s.limits(), m, s.log)
 	s.ready = newReadiness(served(opts.VerifierOnly), m, s.log)
+	gates, err := s.openPolicies(m)
+	if err != nil {
+		return err
+	}
 	implementation, err := newService(s.cfg, opts, service.Deps{
 		Verifier:      m.Verifier(s.engine),
+		Gates:         gates.current,
 		VerifierReady: s.ready.verifier,
 		Services:      s.ready.services,
 		MaxRecords:    s.cfg.Limits.MaxRecords,
@@ -117,6 +122,20 @@ func (s *Server) open(ctx context.Context, opts Options) (err error) {
 		s.openGRPC(ctx, watching, table),
 		s.openHTTP(ctx, newHandler(watching, s.cfg, table, s.ready, m)),
 	)
+}
+
+// openPolicies compiles the policies and follows their folder, if there is one.
+func (s *Server) openPolicies(m *metrics.Metrics) (*policies, error) {
+	gates, err := openPolicies(s.cfg.Policies)
+	if err != nil || gates.dir == "" {
+		return gates, err
+	}
+	stop, err := gates.watch(m, s.log)
+	if err != nil {
+		return nil, err
+	}
+	s.closers.push("policies.dir", stop)
+	return gates, nil
 }
 
 // served are the services of the server.

@@ -61,7 +61,7 @@ func (s *Set) shadow(name string, in Inputs, action plumblinev1.Action) *plumbli
 			Code:    "NOT_FOUND",
 			Message: err.Error(),
 			Field:   "shadow_policies",
-			Reason:  "POLICY_UNKNOWN",
+			Reason:  "POLICY_NOT_FOUND",
 		}}
 	}
 	return &plumblinev1.ShadowDecision{

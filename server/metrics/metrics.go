@@ -26,6 +26,8 @@ type Metrics struct {
 	sent     *prometheus.HistogramVec
 	refused  *prometheus.CounterVec
 
+	policyLoads *prometheus.CounterVec
+
 	verifierCalls    *prometheus.CounterVec
 	verifierPairs    *prometheus.CounterVec
 	verifierTokens   prometheus.Counter
@@ -57,6 +59,10 @@ func New(version, commit string) *Metrics {
 			Namespace: namespace, Subsystem: "rpc", Name: "refused_total",
 			Help: "Calls that the server refused to begin, by reason; UNREADABLE are requests that HTTP could not even read.",
 		}, []string{"reason"}),
+		policyLoads: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Subsystem: "policies", Name: "loads_total",
+			Help: "Readings of the policy folder after a change, by outcome: ok or failed.",
+		}, []string{"outcome"}),
 		verifierCalls: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Namespace: namespace, Subsystem: "verifier", Name: "calls_total",
 			Help: "Calls of the verifier, by outcome: ok, failed or cancelled.",
@@ -91,7 +97,7 @@ func New(version, commit string) *Metrics {
 	build.Set(1)
 	m.Registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
-		m.calls, m.duration, m.inFlight, m.received, m.sent, m.refused,
+		m.calls, m.duration, m.inFlight, m.received, m.sent, m.refused, m.policyLoads,
 		m.verifierCalls, m.verifierPairs, m.verifierTokens, m.verifierSeconds, m.verifierReady, m.verifierDuration,
 	)
 	return m
@@ -140,4 +146,13 @@ func (m *Metrics) VerifierReady(ready bool) {
 		return
 	}
 	m.verifierReady.Set(0)
+}
+
+// PoliciesLoaded notes a reading of the policy folder.
+func (m *Metrics) PoliciesLoaded(ok bool) {
+	outcome := "ok"
+	if !ok {
+		outcome = "failed"
+	}
+	m.policyLoads.WithLabelValues(outcome).Inc()
 }

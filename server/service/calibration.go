@@ -76,7 +76,7 @@ func (s *Service) optionalGate(field, name string) (*gate.Gate, error) {
 	if name == "" {
 		return nil, nil
 	}
-	found, err := s.deps.Gates.Gate(name)
+	found, err := s.deps.Gates().Gate(name)
 	if err != nil {
 		return nil, gateFault(err, field)
 	}

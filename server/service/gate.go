@@ -14,7 +14,7 @@ func (s *Service) Decide(_ context.Context, req *plumblinev1.DecideRequest) (*pl
 	if err := s.validate(req); err != nil {
 		return nil, err
 	}
-	response, err := s.deps.Gates.Decide(req)
+	response, err := s.deps.Gates().Decide(req)
 	if err != nil {
 		return nil, gateFault(err, "policy")
 	}
@@ -69,7 +69,7 @@ func (s *Service) decideResult(ctx context.Context, req *plumblinev1.DecideReque
 
 // ListGates tells which policies there are and what they need.
 func (s *Service) ListGates(context.Context, *plumblinev1.ListGatesRequest) (*plumblinev1.ListGatesResponse, error) {
-	return s.deps.Gates.List(), nil
+	return s.deps.Gates().List(), nil
 }
 
 // GetPolicy returns one policy in full.
@@ -77,7 +77,7 @@ func (s *Service) GetPolicy(_ context.Context, req *plumblinev1.GetPolicyRequest
 	if err := s.validate(req); err != nil {
 		return nil, err
 	}
-	response, err := s.deps.Gates.Policy(req.GetName())
+	response, err := s.deps.Gates().Policy(req.GetName())
 	if err != nil {
 		return nil, gateFault(err, "name")
 	}

@@ -36,8 +36,9 @@ type Deps struct {
 	// Verifier is asked by requests that name none or EmbeddedVerifier. Without
 	// one, values that need it have STATUS_VERIFIER_UNAVAILABLE.
 	Verifier entail.Verifier
-	// Gates are the policies; required.
-	Gates *gate.Set
+	// Gates gives the policies in force, which may change between calls;
+	// required.
+	Gates func() *gate.Set
 	// Subgoals is what Observe keeps between turns; nil keeps nothing.
 	Subgoals *telemetry.Store
 	// VerifierReady says why the verifier cannot be asked now. Nil means that

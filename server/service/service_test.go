@@ -24,10 +24,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func newService(t testing.TB, deps service.Deps) *service.Service {
 	t.Helper()
-	var err error
-	if deps.Gates, err = gate.Builtin(gate.Options{}); err != nil {
+	gates, err := gate.Builtin(gate.Options{})
+	if err != nil {
 		t.Fatal(err)
 	}
+	deps.Gates = func() *gate.Set { return gates }
 	s, err := service.New(deps)
 	if err != nil {
 		t.Fatal(err)

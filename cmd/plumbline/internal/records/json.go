@@ -19,9 +19,10 @@ import (
 )
 
 // Encode writes a message as one line of protobuf-JSON with proto field names,
-// without the line break. Equal messages give equal bytes.
+// without the line break. Zeros are written, as the server's JSON has them;
+// values that are absent are not. Equal messages give equal bytes.
 func Encode(message proto.Message) ([]byte, error) {
-	data, err := protojson.MarshalOptions{UseProtoNames: true}.Marshal(message)
+	data, err := protojson.MarshalOptions{UseProtoNames: true, EmitDefaultValues: true}.Marshal(message)
 	if err != nil {
 		return nil, err
 	}
