@@ -193,13 +193,16 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// echo answers with the record's id, and fails those that say so.
+// echoed is the line of echo's answer.
+func echoed(id string) string { return fmt.Sprintf("{\"name\":%q,\"digest\":\"\"}\n", id) }
+
+// echo answers with the record's id, and fails what is no record.
 func echo(_ context.Context, record []byte) (proto.Message, *plumblinev1.ItemError) {
 	request := &plumblinev1.ScoreRetrievalRequest{}
 	if err := records.Decode(record, request); err != nil {
 		return nil, fault.Item(err)
 	}
-	return &plumblinev1.ScoreRetrievalResponse{Id: request.GetId()}, nil
+	return &plumblinev1.ModelInfo{Name: request.GetId()}, nil
 }
 
 func TestPipelineKeepsOrderAndLosesNothing(t *testing.T) {
@@ -235,7 +238,7 @@ func TestPipelineKeepsOrderAndLosesNothing(t *testing.T) {
 		failed := 0
 		for i, line := range lines {
 			var got struct {
-				ID    string
+				Name  string
 				Error *struct{ Line int }
 			}
 			if err := json.Unmarshal([]byte(line), &got); err != nil {
@@ -246,7 +249,7 @@ func TestPipelineKeepsOrderAndLosesNothing(t *testing.T) {
 				if got.Error == nil || got.Error.Line != i+1 {
 					t.Fatalf("line %d: %s", i+1, line)
 				}
-			} else if got.ID != fmt.Sprint(i) {
+			} else if got.Name != fmt.Sprint(i) {
 				t.Fatalf("line %d: %s", i+1, line)
 			}
 			if told[i] != i+1 {
@@ -272,7 +275,7 @@ func TestPipelineAnswersEachRecordWithoutWaitingForTheNext(t *testing.T) {
 	for i := range 3 {
 		fmt.Fprintf(inWriter, "{\"id\":\"%d\"}\n", i)
 		n, err := outReader.Read(buffer)
-		if want := fmt.Sprintf("{\"id\":\"%d\"}\n", i); err != nil || string(buffer[:n]) != want {
+		if want := echoed(fmt.Sprint(i)); err != nil || string(buffer[:n]) != want {
 			t.Fatalf("got %q, %v; want %q", buffer[:n], err, want)
 		}
 	}
@@ -305,7 +308,7 @@ func TestPipelineFinishesWhatIsUnderWayWhenInterrupted(t *testing.T) {
 	if err != nil || !summary.Interrupted || summary.Records != 2 || summary.Failed != 0 {
 		t.Errorf("summary %+v, error %v", summary, err)
 	}
-	if want := "{\"id\":\"1\"}\n{\"id\":\"2\"}\n"; output.String() != want {
+	if want := echoed("1") + echoed("2"); output.String() != want {
 		t.Errorf("got %q, want %q", output.String(), want)
 	}
 }
@@ -317,7 +320,7 @@ func TestPipelineReportsBrokenStreams(t *testing.T) {
 
 	var output bytes.Buffer
 	input := io.MultiReader(strings.NewReader("{\"id\":\"1\"}\n"), iotest.ErrReader(broken))
-	if summary, err := pipeline.Run(context.Background(), input, &output); !errors.Is(err, broken) || summary.Records != 1 || output.String() != "{\"id\":\"1\"}\n" {
+	if summary, err := pipeline.Run(context.Background(), input, &output); !errors.Is(err, broken) || summary.Records != 1 || output.String() != echoed("1") {
 		t.Errorf("reading: summary %+v, error %v, output %q", summary, err, output.String())
 	}
 
