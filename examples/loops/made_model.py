@@ -2,7 +2,7 @@
 
 It is no language model. What it "knows" of an invented archipelago stands in the
 tables below, chosen so that each question shows something else about a gate:
-known, wrong and sure of it, unsure, two hops, one answer in many wordings. Its
+known, wrong and sure of it, unsure, two hops, one answer in several wordings. Its
 token probabilities follow from the shares of its answers. The replies in
 replies.jsonl were recorded from it, so that the loops run and are tested without
 a model; figures made with it show how a loop behaves, not how well one works.
@@ -85,8 +85,8 @@ MIND = {
         "follow_ups": [],
     },
     "What is the highest hill of Skarne?": {
-        "memory": {"Mount Orrel": 14, "Mount Orrel.": 3, "Orrel": 3},
-        "p_true": {"Mount Orrel": 0.95, "Orrel": 0.9},
+        "memory": {"Mount Orrel": 14, "Mount Orrel.": 4, "Orrel": 2},
+        "p_true": {"Mount Orrel": 0.96, "Orrel": 0.3},
         "stated": 0.92,
         "needs": ["Mount Orrel"],
         "read": "Mount Orrel",
