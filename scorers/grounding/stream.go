@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"unicode"
@@ -223,6 +224,13 @@ func (st *stream) dispatch(c claim) {
 	}
 	st.work.Go(func() {
 		defer func() { <-st.slots }()
+		// A panic in a goroutine of ours would end the process, past the
+		// caller's own recovery: it ends this stream instead.
+		defer func() {
+			if p := recover(); p != nil {
+				st.cancel(fmt.Errorf("grounding a claim panicked: %v\n%s", p, debug.Stack()))
+			}
+		}()
 		g, spent := st.session.grade(st.ctx, []claim{c})
 		st.mu.Lock()
 		st.claims[i] = g[0]
