@@ -36,10 +36,10 @@ func engineBesideLoop(ctx context.Context, s *session) (err error) {
 	defer func() { err = errors.Join(err, stop()) }()
 	calls := slices.Collect(slices.Chunk(pairs, s.scale(16, 32)))
 	outcomes, err := alternate(ctx, s.scale(2, 7),
-		contender{"service", float64(len(pairs)), func(ctx context.Context) ([]time.Duration, error) {
+		contender{name: "service", work: float64(len(pairs)), run: func(ctx context.Context) ([]time.Duration, error) {
 			return callers(ctx, 4, calls, ours.ask)
 		}},
-		contender{"loop", float64(len(pairs)), func(ctx context.Context) ([]time.Duration, error) {
+		contender{name: "loop", work: float64(len(pairs)), run: func(ctx context.Context) ([]time.Duration, error) {
 			return nil, loop.run(ctx, inputs)
 		}},
 	)
@@ -106,8 +106,8 @@ func besidePeer(ctx context.Context, s *session) (err error) {
 			return func(ctx context.Context) ([]time.Duration, error) { return callers(ctx, number, calls, v.ask) }
 		}
 		outcomes, err := alternate(ctx, s.scale(2, 7),
-			contender{"service", float64(len(pairs)), through(ours)},
-			contender{"python", float64(len(pairs)), through(theirs)},
+			contender{name: "service", work: float64(len(pairs)), run: through(ours)},
+			contender{name: "python", work: float64(len(pairs)), run: through(theirs), process: peer.pid()},
 		)
 		if err != nil {
 			return err
@@ -172,13 +172,13 @@ func besideLoop(ctx context.Context, s *session) (err error) {
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	outcomes, err := alternate(ctx, s.scale(2, 7),
-		contender{"service", float64(chunks), func(ctx context.Context) ([]time.Duration, error) {
+		contender{name: "service", work: float64(chunks), run: func(ctx context.Context) ([]time.Duration, error) {
 			return callers(ctx, 1, documents, ours.ask)
 		}},
-		contender{"loop", float64(chunks), func(context.Context) ([]time.Duration, error) {
+		contender{name: "loop", work: float64(chunks), run: func(context.Context) ([]time.Duration, error) {
 			_, err := loop.ask("go")
 			return nil, err
-		}},
+		}, process: loop.pid()},
 	)
 	if err != nil {
 		return err

@@ -43,7 +43,7 @@ func (s *session) growPairs(ctx context.Context, c corpus, ours *verifier) error
 	var contenders []contender
 	for n := 10; n <= s.scale(90, 10_000); n *= s.scale(3, 10) {
 		pairs := all[:n]
-		contenders = append(contenders, contender{fmt.Sprint(n, " pairs"), float64(n), func(ctx context.Context) ([]time.Duration, error) {
+		contenders = append(contenders, contender{name: fmt.Sprint(n, " pairs"), work: float64(n), run: func(ctx context.Context) ([]time.Duration, error) {
 			return callers(ctx, 1, [][]entail.Pair{pairs}, ours.ask)
 		}})
 	}
@@ -60,7 +60,7 @@ func (s *session) growDocuments(ctx context.Context, c corpus, ours groundings) 
 	for size := 1 << 10; size <= s.scale(16<<10, 1<<20); size *= s.scale(4, 10) {
 		kilobytes := float64(size) / (1 << 10)
 		req := question(c.draw(8)().Claim, c.prose(size, 7))
-		contenders = append(contenders, contender{fmt.Sprint(size>>10, " KB"), kilobytes, func(ctx context.Context) ([]time.Duration, error) {
+		contenders = append(contenders, contender{name: fmt.Sprint(size>>10, " KB"), work: kilobytes, run: func(ctx context.Context) ([]time.Duration, error) {
 			return callers(ctx, 1, []*plumblinev1.ScoreGroundingRequest{req}, func(ctx context.Context, req *plumblinev1.ScoreGroundingRequest) error {
 				_, err := ours.score(ctx, req)
 				return err

@@ -71,13 +71,13 @@ func latency(ctx context.Context, s *session) (err error) {
 		return errors.New("the passages are not a chunk each: the loop would do other work")
 	}
 	outcomes, err := alternate(ctx, s.scale(2, 7),
-		contender{"service", float64(len(questions)), func(ctx context.Context) ([]time.Duration, error) {
+		contender{name: "service", work: float64(len(questions)), run: func(ctx context.Context) ([]time.Duration, error) {
 			return callers(ctx, 1, questions, ask)
 		}},
-		contender{"loop", float64(len(questions)), func(ctx context.Context) ([]time.Duration, error) {
+		contender{name: "loop", work: float64(len(questions)), run: func(ctx context.Context) ([]time.Duration, error) {
 			return callers(ctx, 1, questions, func(ctx context.Context, q small) error { return loop.run(ctx, q.inputs) })
 		}},
-		contender{"8 callers", float64(len(questions)), func(ctx context.Context) ([]time.Duration, error) {
+		contender{name: "8 callers", work: float64(len(questions)), run: func(ctx context.Context) ([]time.Duration, error) {
 			return callers(ctx, 8, questions, ask)
 		}},
 	)

@@ -71,6 +71,8 @@ func (p *python) ask(line string) (string, error) {
 	return strings.TrimSpace(answer), nil
 }
 
+func (p *python) pid() int { return p.command.Process.Pid }
+
 func (p *python) stop() error {
 	if p.command != nil && p.command.Process != nil {
 		// It is stopped by force, so that its way of ending says nothing.

@@ -15,12 +15,16 @@ type contender struct {
 	name string
 	work float64 // units that one run does, such as pairs
 	run  func(context.Context) ([]time.Duration, error)
+	// process is the peer's, beside this one, in which the work is done; 0 if
+	// there is none.
+	process int
 }
 
 // outcome is what a contender did over all rounds.
 type outcome struct {
 	contender
 	rates []float64       // units a second, one for each round
+	cpu   []float64       // units a second of processor time, likewise
 	calls []time.Duration // of all rounds, sorted
 }
 
@@ -35,7 +39,7 @@ func alternate(ctx context.Context, rounds int, contenders ...contender) ([]outc
 	}
 	for round := range rounds + 1 {
 		for _, i := range order {
-			begun := time.Now()
+			begun, before := time.Now(), processorSeconds(contenders[i].process)
 			calls, err := contenders[i].run(ctx)
 			if err != nil {
 				return nil, fmt.Errorf("%s: %w", contenders[i].name, err)
@@ -45,6 +49,7 @@ func alternate(ctx context.Context, rounds int, contenders ...contender) ([]outc
 			}
 			o := &outcomes[i]
 			o.rates = append(o.rates, o.work/time.Since(begun).Seconds())
+			o.cpu = append(o.cpu, o.work/(processorSeconds(o.process)-before))
 			o.calls = append(o.calls, calls...)
 		}
 		slices.Reverse(order)
@@ -55,11 +60,11 @@ func alternate(ctx context.Context, rounds int, contenders ...contender) ([]outc
 	return outcomes, nil
 }
 
-// ratios has for each round a's rate through b's.
-func ratios(a, b outcome) []float64 {
-	ratios := make([]float64, len(a.rates))
+// ratios divides round by round.
+func ratios(a, b []float64) []float64 {
+	ratios := make([]float64, len(a))
 	for i := range ratios {
-		ratios[i] = a.rates[i] / b.rates[i]
+		ratios[i] = a[i] / b[i]
 	}
 	return ratios
 }
@@ -81,16 +86,21 @@ func (o outcome) quantile(q float64) time.Duration {
 func (s *session) report(unit string, outcomes []outcome) {
 	table := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', 0)
 	defer func() { _ = table.Flush() }()
-	fmt.Fprintf(table, "  \t%s/s\tp50\tp99\tcalls\n", unit)
+	fmt.Fprintf(table, "  \t%[1]s/s\t%[1]s/CPU-s\tp50\tp99\tcalls\n", unit)
 	for _, o := range outcomes {
-		fmt.Fprintf(table, "  %s\t%.1f\t%s\t%s\t%d\n", o.name, median(o.rates), shown(o.quantile(0.5)), shown(o.quantile(0.99)), len(o.calls))
+		fmt.Fprintf(table, "  %s\t%.1f\t%.1f\t%s\t%s\t%d\n", o.name, median(o.rates), median(o.cpu),
+			shown(o.quantile(0.5)), shown(o.quantile(0.99)), len(o.calls))
 	}
 	first := outcomes[0]
 	for _, o := range outcomes[1:] {
-		ratios := ratios(first, o)
-		fmt.Fprintf(table, "  %s ÷ %s\t%.2f (%.2f–%.2f)\t%s\t%s\n", first.name, o.name,
-			median(ratios), slices.Min(ratios), slices.Max(ratios), first.through(o, 0.5), first.through(o, 0.99))
+		fmt.Fprintf(table, "  %s ÷ %s\t%s\t%s\t%s\t%s\n", first.name, o.name,
+			spread(ratios(first.rates, o.rates)), spread(ratios(first.cpu, o.cpu)), first.through(o, 0.5), first.through(o, 0.99))
 	}
+}
+
+// spread is the median with the least and the greatest.
+func spread(values []float64) string {
+	return fmt.Sprintf("%.2f (%.2f–%.2f)", median(values), slices.Min(values), slices.Max(values))
 }
 
 // through is the ratio of two quantiles, where both contenders make calls.

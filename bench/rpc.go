@@ -55,13 +55,13 @@ func besideEcho(ctx context.Context, s *session) (err error) {
 		{"all signals", retrieved()},
 	} {
 		outcomes, err := alternate(ctx, s.scale(3, 7),
-			contender{"service", float64(len(calls)), func(ctx context.Context) ([]time.Duration, error) {
+			contender{name: "service", work: float64(len(calls)), run: func(ctx context.Context) ([]time.Duration, error) {
 				return callers(ctx, inFlight, calls, func(ctx context.Context, _ struct{}) error {
 					_, err := retrieval.ScoreRetrieval(ctx, kind.req)
 					return err
 				})
 			}},
-			contender{"echo", float64(len(calls)), func(ctx context.Context) ([]time.Duration, error) {
+			contender{name: "echo", work: float64(len(calls)), run: func(ctx context.Context) ([]time.Duration, error) {
 				return callers(ctx, inFlight, calls, func(ctx context.Context, _ struct{}) error {
 					return theirs.Invoke(ctx, echoMethod, kind.req, new(plumblinev1.ScoreRetrievalRequest))
 				})

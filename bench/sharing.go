@@ -42,7 +42,7 @@ func sharing(ctx context.Context, s *session) (err error) {
 		}
 		defer func() { err = errors.Join(err, v.conn.Close()) }()
 		seed := uint64(100)
-		contenders = append(contenders, contender{kind.name, float64(calls * perCall), func(ctx context.Context) ([]time.Duration, error) {
+		contenders = append(contenders, contender{name: kind.name, work: float64(calls * perCall), run: func(ctx context.Context) ([]time.Duration, error) {
 			seed++
 			return callers(ctx, number, c.popular(distinct, calls, perCall, seed), v.ask)
 		}})
