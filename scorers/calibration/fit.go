@@ -96,8 +96,9 @@ type Verdict struct {
 	// Separation is max(AUROC, 1 − AUROC) on the calibration split, with the
 	// interval of the AUROC in the direction found.
 	Separation stats.Interval
-	// N is how many records have the signal.
-	N int
+	// N is how many records have the signal; Complete says that all have.
+	N        int
+	Complete bool
 	// PositiveIsHigh is the direction found; Unexpected says that it is not the
 	// expected one.
 	PositiveIsHigh, Unexpected bool
@@ -150,7 +151,7 @@ func strength(v Verdict) float64 {
 func separate(d *Data, name string, index []int, o Options) Verdict {
 	v := Verdict{Signal: name}
 	values, labels, _ := d.column(name, index)
-	v.N = len(values)
+	v.N, v.Complete = len(values), len(values) == len(index)
 	_, high, err := stats.Separation(values, labels)
 	if err != nil {
 		v.Separation.Err = err

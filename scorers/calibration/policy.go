@@ -22,7 +22,10 @@ type Naming struct {
 }
 
 // FloorsPolicy is the policy that fires if any kept signal falls past its
-// floor. A signal that is missing fires.
+// floor. A signal that every record of the calibration split has fires where it
+// is missing: something is wrong there. One that some records lacked, such as a
+// share of the question's numbers, says nothing where it is missing; if all are,
+// the policy fires.
 func FloorsPolicy(verdicts []Verdict, n Naming) *plumblinev1.Policy {
 	policy := n.policy("Fires if any of the kept signals falls past its floor.")
 	rule := &plumblinev1.ConditionRule{Then: n.Then, Otherwise: n.Otherwise}
@@ -34,7 +37,9 @@ func FloorsPolicy(verdicts []Verdict, n Naming) *plumblinev1.Policy {
 		if v.PositiveIsHigh {
 			comparison = plumblinev1.Comparison_COMPARISON_GREATER
 		}
-		policy.Inputs = append(policy.Inputs, n.input(v.Signal, n.Then))
+		input := n.input(v.Signal, n.Then)
+		input.Optional = !v.Complete
+		policy.Inputs = append(policy.Inputs, input)
 		threshold := thresholdName(v.Signal, policy.GetThresholds())
 		policy.Thresholds[threshold] = v.Floor.Threshold
 		rule.Conditions = append(rule.Conditions, &plumblinev1.Condition{
