@@ -32,6 +32,7 @@ func goldenTranslations() map[string]translation {
 		"normalise-a-d-1066":                   confidence(normalised),
 		"grounding-no-passages":                asks("grounding", noPassages),
 		"grounding-no-claims":                  asks("grounding", noClaims),
+		"grounding-duplicate-claims":           asks("grounding", duplicateClaims),
 		"minicheck-empty-document":             asks("grounding", emptyDocument),
 		"se-discrete":                          confidence(discreteEntropy),
 		"se-discrete-one-cluster":              confidence(discreteEntropy),
@@ -199,6 +200,19 @@ func noClaims(c sharedCase) []corpus.Case {
 	return one(map[string]any{"evidence": []any{map[string]any{"text": c.at("inputs.passages[0]")}}}, map[string]any{
 		"status": c.at("expected.status"), "g_mean.value": absent, "g_min.value": absent,
 	})
+}
+
+// duplicateClaims: two wordings of one claim count once.
+func duplicateClaims(c sharedCase) []corpus.Case {
+	var claims []any
+	for _, text := range c.list("inputs.claims") {
+		claims = append(claims, map[string]any{"text": text})
+	}
+	return one(map[string]any{
+		"mode":     "MODE_CALVERT",
+		"evidence": []any{map[string]any{"text": "Paris is the capital of France."}},
+		"claims":   claims,
+	}, map[string]any{"scored": c.at("expected.claims_scored"), "g_mean.n_used": c.at("expected.claims_scored")})
 }
 
 func emptyDocument(c sharedCase) []corpus.Case {

@@ -182,7 +182,7 @@ func elsewhere(id string) string {
 		table       = "feeds a table of entailment scores: the tests of scorers/confidence do"
 		tableGround = "feeds a table of entailment scores: the tests of scorers/grounding do"
 		statistics  = "is a figure over many records: the tests of scorers/calibration have it"
-		minicheck   = "is about another model's files and limits: the tests of scorers/grounding have its rules"
+		minicheck   = "is about another model's files and outputs: what is a rule of ours is in the tests of scorers/grounding and scorers/confidence"
 		rendering   = "is about the wording of one number: the tests of scorers/telemetry have it"
 	)
 	for _, group := range []struct{ prefix, reason string }{
@@ -210,7 +210,7 @@ func elsewhere(id string) string {
 		{"spearman-", statistics},
 		{"benefit-label", statistics},
 		{"holm", statistics},
-		{"reward-paper", "is a helper of the clients, not an rpc"},
+		{"reward-paper", "is no rpc: the tests of scorers/telemetry/reward have it"},
 	} {
 		if strings.HasPrefix(id, group.prefix) {
 			return group.reason
