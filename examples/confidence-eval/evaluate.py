@@ -3,11 +3,11 @@ the `plumbline` program.
 
     python evaluate.py --plumbline PATH --data DIR --out figures.json [PART ...]
 
-DIR holds samples/ and routing/ (gzip JSONL; see docs/confidence-eval.md for
-their fields). The parts are exact, entailment, verbalised, wikibio and gates;
-none named means all. Only entailment and wikibio ask the verifier; they work on
-seeded subsets whose sizes are flags. Tables go to standard output, all figures
-to the file.
+DIR holds samples/ and routing/ (gzip JSONL; docs/confidence-eval.md names the
+sets). The parts are exact, entailment, verbalised, wikibio, gates and cost; none
+named means all. Only entailment, wikibio and cost ask the verifier; the first two
+work on seeded subsets whose sizes are flags. The figures go to standard output
+and, in full, to the file.
 """
 
 import argparse
@@ -296,20 +296,53 @@ def mmlu_gates(plumbline, questions):
     return figures
 
 
-def table(figures, depth=3):
-    """Prints nested figures as nested Markdown lists and estimates as one line."""
+def cost(plumbline, data, _):
+    """Processor time and pairs of semantic entropy by entailment over twenty
+    answers to one question: all different, and with repeated texts."""
+    questions = read(data / "samples", TRIVIAQA[0])
+    watch = Stopwatch()
+    plumbline.confidence([sampled(questions[0])])  # asks no verifier
+    start = watch.read()["cpu_s"]
+    figures = {"loading the model, cpu_s": start}
+    for wanted in (20, 10, 5):
+        question = next(q for q in questions if len({s["text"] for s in q["samples"]}) == wanted)
+        request = {
+            "question": question["question"],
+            "samples": [{"text": s["text"]} for s in question["samples"]],
+            "equivalence": "EQUIVALENCE_STRICT",
+        }
+        watch = Stopwatch()
+        (response,) = plumbline.confidence([request])
+        seconds = watch.read()
+        figures[f"{wanted} distinct of {len(question['samples'])}"] = {
+            "pairs": response["pairs"],
+            "cpu_s": round(seconds["cpu_s"] - start, 2),
+            "wall_s": float(response["timing"]["total"].rstrip("s")),
+        }
+    return figures
+
+
+def rounded(figures):
+    """Figures to four decimals."""
+    if isinstance(figures, dict):
+        return {title: rounded(figure) for title, figure in figures.items()}
+    return round(figures, 4) if isinstance(figures, float) else figures
+
+
+def show(figures, depth=3):
+    """Prints figures as nested Markdown lists, an estimate as one line."""
     for title, figure in figures.items():
         pad = "  " * (3 - depth)
         if isinstance(figure, dict) and {"value", "low", "high"} <= figure.keys():
             print(f"{pad}- {title}: {figure['value']:.4f} [{figure['low']:.3f}, {figure['high']:.3f}], n = {figure['n']}")
         elif isinstance(figure, dict) and depth and any(isinstance(f, dict) for f in figure.values()):
             print(f"{pad}- {title}")
-            table(figure, depth - 1)
+            show(figure, depth - 1)
         else:
             print(f"{pad}- {title}: {figure}")
 
 
-PARTS = {part.__name__: part for part in (exact, entailment, verbalised, wikibio, gates)}
+PARTS = {part.__name__: part for part in (exact, entailment, verbalised, wikibio, gates, cost)}
 
 
 def main():
@@ -330,8 +363,8 @@ def main():
     for part in options.parts or PARTS:
         figures[part] = PARTS[part](plumbline, options.data, options)
         print(f"\n## {part}\n")
-        table(figures[part])
-        options.out.write_text(json.dumps(figures, indent=1) + "\n")
+        show(figures[part])
+        options.out.write_text(json.dumps(rounded(figures), indent=1) + "\n")
 
 
 if __name__ == "__main__":

@@ -51,4 +51,4 @@ class Stopwatch:
         self.wall, self.cpu = time.monotonic(), processor_seconds()
 
     def read(self):
-        return {"wall_s": round(time.monotonic() - self.wall, 1), "cpu_s": round(processor_seconds() - self.cpu, 1)}
+        return {"wall_s": round(time.monotonic() - self.wall, 2), "cpu_s": round(processor_seconds() - self.cpu, 2)}
