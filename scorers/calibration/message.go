@@ -265,12 +265,15 @@ func describeMethod(m *plumblinev1.FitOptions, o Options) string {
 // them: an input that is named as a score of the telemetry has that score's
 // range.
 func unread(d *Data, index []int, g *gate.Gate) []string {
-	names := d.SignalNames()
+	inputs := inputsOf(d, InputName)
 	refused := map[string]int{}
 	for _, i := range index {
-		missing := g.Decide(valuesOf(d, i, names, InputName)).Missing
-		for _, name := range names {
-			if _, has := d.Signal(name, i); has && slices.Contains(missing, InputName(name)) {
+		missing := g.Decide(valuesOf(d, i, inputs)).Missing
+		if len(missing) == 0 {
+			continue
+		}
+		for name, input := range inputs {
+			if _, has := d.Signal(name, i); has && slices.Contains(missing, input) {
 				refused[name]++
 			}
 		}

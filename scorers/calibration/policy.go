@@ -117,19 +117,29 @@ func (n Naming) input(signal string, onMissing plumblinev1.Action) *plumblinev1.
 // action that retrieves, that is, anything but the quiet ones.
 func Decide(d *Data, index []int, g *gate.Gate, input func(string) string) []bool {
 	fired := make([]bool, len(index))
-	names := d.SignalNames()
+	inputs := inputsOf(d, input)
 	for r, i := range index {
-		fired[r] = !quiet(g.Decide(valuesOf(d, i, names, input)).Action)
+		fired[r] = !quiet(g.Decide(valuesOf(d, i, inputs)).Action)
 	}
 	return fired
 }
 
+// inputsOf names the policies' inputs of all signals; a policy's fallbacks may
+// read others than it does.
+func inputsOf(d *Data, input func(string) string) map[string]string {
+	inputs := map[string]string{}
+	for _, name := range d.SignalNames() {
+		inputs[name] = input(name)
+	}
+	return inputs
+}
+
 // valuesOf are a record's signals as inputs of a policy.
-func valuesOf(d *Data, i int, names []string, input func(string) string) gate.Values {
-	values := gate.Values{}
-	for _, name := range names {
+func valuesOf(d *Data, i int, inputs map[string]string) gate.Values {
+	values := make(gate.Values, len(inputs))
+	for name, input := range inputs {
 		if v, ok := d.Signal(name, i); ok {
-			values[input(name)] = gate.Number(v)
+			values[input] = gate.Number(v)
 		}
 	}
 	return values
