@@ -52,7 +52,12 @@ func engineBesideLoop(ctx context.Context, s *session) (err error) {
 
 // ours starts a service without a cache and connects to it.
 func (s *session) ours(ctx context.Context) (*verifier, func() error, error) {
-	running, err := s.start(ctx, 0)
+	return connect(s.start(ctx, 0))
+}
+
+// connect reaches a service that was started, and hands on why it was not. The
+// function that it returns ends both.
+func connect(running *service, err error) (*verifier, func() error, error) {
 	if err != nil {
 		return nil, nil, err
 	}

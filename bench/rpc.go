@@ -127,6 +127,7 @@ func startEcho() (*echo, error) {
 	return e, nil
 }
 
+//nolint:revive // grpc.MethodDesc puts the context second
 func answer(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 	message := new(plumblinev1.ScoreRetrievalRequest)
 	return message, decode(message)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 // pairs in flight share a run, and one that also remembers. Every round asks
 // about other documents: a cache that is warm from the last round would win
 // without work.
-func sharing(ctx context.Context, s *session) (err error) {
+func sharing(ctx context.Context, s *session) error {
 	c, ok, err := s.corpus()
 	if err != nil || !ok {
 		return err
@@ -31,16 +30,12 @@ func sharing(ctx context.Context, s *session) (err error) {
 		{"shared runs", func() (*service, error) { return s.start(ctx, 0) }},
 		{"bare", func() (*service, error) { return s.startBare(ctx) }},
 	} {
-		running, err := kind.start()
+		v, stop, err := connect(kind.start())
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, running.stop()) }()
-		v, err := newVerifier(running.address)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, v.conn.Close()) }()
+		//nolint:gocritic // three services, all of which run to the end
+		defer func() { _ = stop() }()
 		seed := uint64(100)
 		contenders = append(contenders, contender{name: kind.name, work: float64(calls * perCall), run: func(ctx context.Context) ([]time.Duration, error) {
 			seed++

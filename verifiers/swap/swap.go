@@ -62,7 +62,13 @@ func (v *Verifier) enter() (*tenure, error) {
 func (v *Verifier) leave(t *tenure) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if t.users--; t.users == 0 {
+	t.release()
+}
+
+// release ends one use; the caller holds the lock.
+func (t *tenure) release() {
+	t.users--
+	if t.users == 0 {
 		close(t.idle)
 	}
 }
@@ -146,9 +152,7 @@ func (v *Verifier) Close() error {
 func (v *Verifier) succeed(next *tenure) <-chan error {
 	old := v.current
 	v.current = next
-	if old.users--; old.users == 0 {
-		close(old.idle)
-	}
+	old.release()
 	drained := make(chan error, 1)
 	v.draining.Go(func() {
 		<-old.idle
