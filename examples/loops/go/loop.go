@@ -104,8 +104,7 @@ func (l *loop) plumbline(ctx context.Context, question, reply string) (decision,
 	return decided(result.GetResponse(), request.GetMainAnswer(), question), nil
 }
 
-// calvert puts the scores into the prompt and lets the model choose. A
-// malformed reply retrieves, as a missing input of a policy would.
+// calvert puts the scores into the prompt and lets the model choose.
 func (l *loop) calvert(ctx context.Context, question, reply string) (decision, error) {
 	request, err := l.belief(ctx, question, reply)
 	if err != nil {
@@ -120,16 +119,22 @@ func (l *loop) calvert(ctx context.Context, question, reply string) (decision, e
 	if err != nil {
 		return decision{}, err
 	}
-	choice, err := agent.ParseReply(choices[0].text, question)
+	return chosen(choices[0].text, guess, question), nil
+}
+
+// chosen reads what the agent chose. A malformed reply retrieves, as a missing
+// input of a policy would.
+func chosen(reply, guess, question string) decision {
+	choice, err := agent.ParseReply(reply, question)
 	if err != nil { // a *MalformedError
-		return decision{By: "agent, malformed reply", Action: "RETRIEVE", guess: guess, query: question}, nil
+		return decision{By: "agent, malformed reply", Action: "RETRIEVE", guess: guess, query: question}
 	}
 	return decision{
 		By:     "agent",
 		Action: actionName(choice.Action),
 		guess:  cmp.Or(choice.Answer, guess),
 		query:  cmp.Or(choice.Query, question),
-	}, nil
+	}
 }
 
 func decided(response *plumblinev1.DecideResponse, guess, question string) decision {
