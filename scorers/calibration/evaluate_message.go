@@ -121,8 +121,9 @@ func (e evaluation) measure(index []int) (Figures, int, error) {
 	if len(index) == 0 {
 		return nil, 0, score.TooFew("no labelled record to measure on")
 	}
-	figures, n := Figures{}, len(index)
+	var figures Figures
 	var err error
+	n := len(index)
 	if e.gate != nil {
 		figures, err = MeasureDecisions(Decide(e.data, index, e.gate, InputName), e.data.labels(index), e.draws, e.seed)
 	} else {

@@ -148,6 +148,11 @@ func strength(v Verdict) float64 {
 	return v.Separation.Value
 }
 
+// leastOfEachClass is how many records of either class a signal needs to be
+// judged. A handful of records separates by chance: two positives that happen to
+// be lowest have an AUROC of 1 and an interval without width.
+const leastOfEachClass = 5
+
 func separate(d *Data, name string, index []int, o Options) Verdict {
 	v := Verdict{Signal: name}
 	values, labels, _ := d.column(name, index)
@@ -156,6 +161,13 @@ func separate(d *Data, name string, index []int, o Options) Verdict {
 	if err != nil {
 		v.Separation.Err = err
 		v.Reason = score.Reason(err).Reason
+		return v
+	}
+	positives := countRouted(labels)
+	if fewest := min(positives, len(labels)-positives); fewest < leastOfEachClass {
+		v.Separation.Err = score.TooFew("needs %d records of each class that have the signal, got %d positive and %d negative",
+			leastOfEachClass, positives, len(labels)-positives)
+		v.Reason = score.Reason(v.Separation.Err).Reason
 		return v
 	}
 	v.PositiveIsHigh = high

@@ -154,7 +154,7 @@ func readLines[T any](t *testing.T, path string, f func(T)) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	unzipped, err := gzip.NewReader(file)
 	if err != nil {
 		t.Fatal(err)

@@ -340,6 +340,33 @@ func TestComparisonOfScoresAndPolicies(t *testing.T) {
 	wantStatus(t, err, plumblinev1.Status_STATUS_INVALID_INPUT)
 }
 
+// Few records separate by chance.
+func TestASignalOfFewRecordsIsNotJudged(t *testing.T) {
+	var d calibration.Data
+	for i := range 200 {
+		label := i%2 == 0
+		signals := map[string]float64{"all": float64(i % 100)}
+		if label {
+			signals["all"] -= 60
+		}
+		if i < 8 {
+			signals["few"] = float64(labelNumber(label))
+		}
+		if err := d.Add(calibration.Record{ID: fmt.Sprint(i), Label: &label, Signals: signals, Split: calibration.Calibration}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := calibration.Fit(&d, &plumblinev1.FitOptions{DataName: "made", Bootstrap: 5}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	few := r.GetSignals()[1]
+	if few.GetSignal() != "few" || few.GetKept() || few.GetSeparation().GetStatus() != plumblinev1.Status_STATUS_TOO_FEW_ITEMS ||
+		!strings.Contains(few.GetReason(), "4 positive and 4 negative") {
+		t.Errorf("%v", few)
+	}
+}
+
 // A signal that some questions do not have, such as how many of their numbers
 // were found, must not make the policy fire on all of those.
 func TestASignalThatSomeRecordsLackIsOptional(t *testing.T) {

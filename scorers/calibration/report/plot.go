@@ -92,7 +92,7 @@ func (p Plot) SVG() ([]byte, error) {
 	canvas := vgsvg.New(width, p.height)
 	c := draw.New(canvas)
 	c.SetColor(color.White)
-	c.Fill(c.Rectangle.Path())
+	c.Fill(c.Path())
 	p.draw(c)
 	var out bytes.Buffer
 	_, err := canvas.WriteTo(&out)

@@ -192,7 +192,7 @@ func shadeEscalation(p *plot.Plot, v *plumblinev1.SignalVerdict) {
 	if err != nil {
 		return // not finite: nothing to shade
 	}
-	area.Color, area.LineStyle.Width = faded(chosen, shade), 0
+	area.Color, area.Width = faded(chosen, shade), 0
 	p.Add(area)
 }
 
@@ -214,7 +214,7 @@ func outline(values []float64, low, high float64, bins int, c color.NRGBA) plot.
 	if err != nil {
 		return plotter.NewGrid() // not finite, which valuesOf excludes
 	}
-	area.Color, area.LineStyle.Color, area.LineStyle.Width = faded(c, light), c, vg.Points(1.2)
+	area.Color, area.LineStyle.Color, area.Width = faded(c, light), c, vg.Points(1.2)
 	return area
 }
 

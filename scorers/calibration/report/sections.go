@@ -263,9 +263,7 @@ func (in Input) cost() (section, []Plot, error) {
 		return s, nil, nil
 	}
 	plots := signalCurves(in.Data, in.Fit)
-	if p, ok, err := in.strongestReliability(); err != nil {
-		return s, nil, err
-	} else if ok {
+	if p, ok := in.strongestReliability(); ok {
 		plots = append(plots, p)
 	}
 	bars, err := in.routingBars()
@@ -279,11 +277,11 @@ func (in Input) cost() (section, []Plot, error) {
 }
 
 // strongestReliability calibrates the strongest kept signal on the held-out
-// split.
-func (in Input) strongestReliability() (Plot, bool, error) {
+// split; there is none where too few records are held out.
+func (in Input) strongestReliability() (Plot, bool) {
 	chosen := kept(in.Fit.GetSignals())
 	if len(chosen) == 0 {
-		return Plot{}, false, nil
+		return Plot{}, false
 	}
 	signal := chosen[0]
 	response, err := calibration.Evaluate(in.Data, &plumblinev1.EvaluateOptions{
@@ -291,10 +289,9 @@ func (in Input) strongestReliability() (Plot, bool, error) {
 		Split: plumblinev1.Split_SPLIT_TEST, Seed: in.FitOptions.GetSeed(), Bins: 10, Bootstrap: 200,
 	}, calibration.Gates{})
 	if err != nil {
-		return Plot{}, false, nil //nolint:nilerr // too few records held out to show any
+		return Plot{}, false
 	}
-	p, ok := reliabilityPlot(signal.GetSignal(), response.GetReliability())
-	return p, ok, nil
+	return reliabilityPlot(signal.GetSignal(), response.GetReliability())
 }
 
 // routingBars are the shares of each group and label that the policy fires on.

@@ -62,7 +62,7 @@ func (in Input) eachLine(name string, stdin io.Reader, v Visitor, read func([]by
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	for line, err := range records.Lines(file, in.MaxLine) {
 		if err != nil {
 			return err

@@ -22,7 +22,7 @@ func readParquet(name string, v Visitor) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }() // it was only read
 	info, err := file.Stat()
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func readParquet(name string, v Visitor) error {
 		return fmt.Errorf("%s: is no Parquet file that can be read: %w", name, err)
 	}
 	reader := parquet.NewReader(opened)
-	defer reader.Close()
+	defer func() { _ = reader.Close() }()
 	columns, err := columnsOf(opened.Schema())
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
