@@ -29,8 +29,7 @@ calibrate fit --in "$out/hotpotqa.jsonl" --data-name hotpotqa.paired --name rout
   --method validation-f1 --min-separation 0.5 --then retrieve --otherwise no-retrieval --seed 1 \
   --out "$out/fit.hotpotqa.json" --report "$out/fit.hotpotqa.html" --policy-out "$out/routed.yaml"
 
-# Confidence of answers: low perplexity, entropy and eigen score is sure, and so
-# is low energy of this source.
+# Confidence of answers: low perplexity, entropy and eigen score is sure.
 convert signals "$data/nq.signals.jsonl.gz" > "$out/nq.jsonl"
 for score in perplexity ln_entropy eigen_score; do
   calibrate evaluate --in "$out/nq.jsonl" --score "$score" --below --seed 1 --out "$out/nq.$score.json" --report "$out/nq.$score.html"
