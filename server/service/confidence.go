@@ -23,6 +23,7 @@ func (s *Service) scoreConfidence(ctx context.Context, req *plumblinev1.ScoreCon
 	if err != nil {
 		return nil, err
 	}
+	req = shallow(req)
 	req.FailMode = s.failMode(req.GetFailMode())
 	response := confidence.Score(ctx, verifier, req)
 	response.Timing = withTotal(response.GetTiming(), start)

@@ -24,6 +24,7 @@ func (s *Service) scoreGrounding(ctx context.Context, req *plumblinev1.ScoreGrou
 	if err != nil {
 		return nil, err
 	}
+	req = shallow(req)
 	req.FailMode = s.failMode(req.GetFailMode())
 	response := s.grounding.Score(ctx, verifier, req)
 	response.Timing = withTotal(response.GetTiming(), start)

@@ -4,8 +4,9 @@
 // in process share one Service, and so give equal answers.
 //
 // Every message is validated here, against the rules of the schema and then by
-// the scorers, so that no transport can forget to. Requests belong to the
-// Service once they are passed in. Errors are those of package fault.
+// the scorers, so that no transport can forget to. The request of a unary rpc is
+// only read; a frame of a stream belongs to the Service once it is received.
+// Errors are those of package fault.
 package service
 
 import (
@@ -15,6 +16,7 @@ import (
 
 	"buf.build/go/protovalidate"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
@@ -126,4 +128,15 @@ func withTotal(timing *plumblinev1.Timing, start time.Time) *plumblinev1.Timing 
 	}
 	timing.Total = durationpb.New(time.Since(start))
 	return timing
+}
+
+// shallow copies a message without what it points to, so that a field of its
+// own can be set: a caller in process may share one request among calls.
+func shallow[M proto.Message](m M) M {
+	copied := m.ProtoReflect().New()
+	m.ProtoReflect().Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		copied.Set(field, value)
+		return true
+	})
+	return copied.Interface().(M) //nolint:errcheck,forcetypeassert // New gives the same type
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
@@ -434,4 +435,30 @@ func TestOneServiceForManyAtOnce(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+func TestUnaryRequestsAreOnlyRead(t *testing.T) {
+	s := newService(t, service.Deps{Verifier: entailtest.Overlap(), FailMode: plumblinev1.FailMode_FAIL_MODE_OPEN})
+	grounding := &plumblinev1.ScoreGroundingRequest{
+		Evidence: []*plumblinev1.Evidence{{Text: "The bridge opened in 1932."}}, Answer: "It opened in 1932.",
+	}
+	confidence := &plumblinev1.ScoreConfidenceRequest{
+		MainAnswer: "Paris", Samples: []*plumblinev1.Sample{{Text: "Paris"}, {Text: "Rome"}},
+	}
+	before, beforeConfidence := proto.CloneOf(grounding), proto.CloneOf(confidence)
+	var calls sync.WaitGroup
+	for range 8 { // the race detector sees a write to a shared request
+		calls.Go(func() {
+			if reply, err := s.ScoreGrounding(t.Context(), grounding); err != nil || reply.GetFailMode() != plumblinev1.FailMode_FAIL_MODE_OPEN {
+				t.Errorf("%v, %v", reply.GetFailMode(), err)
+			}
+			if _, err := s.ScoreConfidence(t.Context(), confidence); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	if !proto.Equal(grounding, before) || !proto.Equal(confidence, beforeConfidence) {
+		t.Error("a request was changed")
+	}
 }
