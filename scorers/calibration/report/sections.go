@@ -382,7 +382,11 @@ func (in Input) evaluation() (section, []Plot, error) {
 		sets[against] = in.Evaluate.GetAgainstMetrics()
 		order = append(order, against)
 	}
-	s.Tables = append(s.Tables, metricTable("All records", sets, order...))
+	all := metricTable("All records", sets, order...)
+	if in.EvaluateOptions.GetScore() != "" {
+		all = ofAScore(all)
+	}
+	s.Tables = append(s.Tables, all)
 	if r := in.Evaluate.GetReliability(); len(r) > 0 {
 		sets, order := map[string]map[string]*plumblinev1.Estimate{}, []string{}
 		for _, one := range r {
@@ -406,6 +410,18 @@ func (in Input) evaluation() (section, []Plot, error) {
 		plots = append([]Plot{p}, plots...)
 	}
 	return s, plots, nil
+}
+
+// ofAScore words figures for a score, which predicts and does not act.
+func ofAScore(t table) table {
+	words := strings.NewReplacer(
+		"records escalated", "records predicted positive", "negatives escalated", "negatives predicted positive",
+		"among the escalated", "among those predicted positive", "among the committed", "among those predicted negative",
+	)
+	for _, row := range t.Rows {
+		row[0] = words.Replace(row[0])
+	}
+	return t
 }
 
 func comparisonTable(comparisons []*plumblinev1.PairedComparison) table {
