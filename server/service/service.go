@@ -138,5 +138,5 @@ func shallow[M proto.Message](m M) M {
 		copied.Set(field, value)
 		return true
 	})
-	return copied.Interface().(M) //nolint:errcheck,forcetypeassert // New gives the same type
+	return copied.Interface().(M)
 }
