@@ -3,6 +3,7 @@ calibration records.
 
     python convert.py requests < pairs.jsonl > requests.jsonl
     python convert.py records pairs.jsonl replies.jsonl > records.jsonl
+    plumbline calibrate evaluate … | python convert.py summary
 
 A pair has id, doc, claim, label (1 supported, 0 not). A record has the claim's
 support as its signal "support" and the label; a claim that was not scored has
@@ -33,7 +34,18 @@ def records(pairs, replies):
         yield record
 
 
+def summary(evaluation):
+    """The figures that people look at first, with their intervals."""
+    metrics = json.load(evaluation)["metrics"]
+    for name in ("auroc", "balanced_accuracy", "ece_15", "brier"):
+        m = metrics[name]
+        print(f"{name:18} {m['value']:.3f} [{m['lower']:.3f}, {m['upper']:.3f}]  n = {m['n']}")
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "summary":
+        summary(sys.stdin)
+        sys.exit()
     if sys.argv[1] == "requests":
         lines = requests(sys.stdin)
     else:
