@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"plumbline/internal/orttest"
 )
 
 // calibrationLines are records whose confidence tells how retrieval helps.
@@ -83,7 +85,7 @@ func TestCalibrateFitMakesAPolicyThatTheGateUses(t *testing.T) {
 
 func TestCalibrateGivesTheSameHereAndOnAServer(t *testing.T) {
 	t.Parallel()
-	needsModel(t)
+	orttest.Library(t)
 	server := talk(t, "serve", "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0")
 	addr := server.until(t, grpcAt)
 	for _, command := range [][]string{

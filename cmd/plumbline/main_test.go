@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"plumbline/internal/ortlib"
+	"plumbline/internal/orttest"
 )
 
 // binary is the program under test, built once by TestMain.
@@ -66,7 +67,7 @@ func plumbline(t *testing.T, input string, arguments ...string) result {
 func program(ctx context.Context, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, binary, arguments...)
 	command.Env = slices.DeleteFunc(os.Environ(), func(entry string) bool { return strings.HasPrefix(entry, "PLUMBLINE_") })
-	if path, found := library(); found {
+	if path, found := orttest.Find(); found {
 		command.Env = append(command.Env, ortlib.Env+"="+path)
 	}
 	return command
@@ -84,29 +85,6 @@ func exitCode(t *testing.T, err error) int {
 		t.Fatal(err)
 		return -1
 	}
-}
-
-func library() (string, bool) {
-	if path := os.Getenv(ortlib.Env); path != "" {
-		return path, true
-	}
-	_, file, _, _ := runtime.Caller(0)
-	path := ortlib.Host().CachePath(filepath.Join(filepath.Dir(file), "..", ".."))
-	_, err := os.Stat(path)
-	return path, err == nil
-}
-
-// needsModel skips a test that runs the model where its library is absent; in
-// CI that is a failure.
-func needsModel(t *testing.T) {
-	t.Helper()
-	if _, found := library(); found {
-		return
-	}
-	if os.Getenv("CI") == "true" {
-		t.Fatal("the ONNX Runtime library is absent")
-	}
-	t.Skip("the ONNX Runtime library is absent: run `make setup`")
 }
 
 // fields reads a line of output.

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"plumbline/internal/orttest"
 )
 
 // record is a retrieval request that can be scored.
@@ -227,7 +229,7 @@ func TestInterruptedScoreKeepsWhatIsDone(t *testing.T) {
 
 func TestScoreWithTheModel(t *testing.T) {
 	t.Parallel()
-	needsModel(t)
+	orttest.Library(t)
 	input := `{"evidence":[{"text":"The bridge opened in 1932."}],"answer":"The bridge opened in 1932."}` + "\n" +
 		`{"evidence":[{"text":"x"}],"answer":"y","verifier":"nobody"}` + "\n"
 	got := plumbline(t, input, "score", "grounding", "--verifier", "embedded")

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/status"
 
+	"plumbline/internal/orttest"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 )
 
@@ -40,7 +41,7 @@ func (c *conversation) until(t *testing.T, pattern *regexp.Regexp) string {
 
 func TestServe(t *testing.T) {
 	t.Parallel()
-	needsModel(t)
+	orttest.Library(t)
 	c := talk(t, "serve", "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0")
 	addr := c.until(t, grpcAt)
 	// What the server says to try must work as it stands.
@@ -99,7 +100,7 @@ func statusOf(t *testing.T, url string) int {
 
 func TestVerifierServesTheModelAlone(t *testing.T) {
 	t.Parallel()
-	needsModel(t)
+	orttest.Library(t)
 	c := talk(t, "verifier", "--listen", "127.0.0.1:0")
 	addr := c.until(t, grpcAt)
 	conn, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -128,7 +129,7 @@ func TestVerifierServesTheModelAlone(t *testing.T) {
 
 func TestServeSaysWhyItCannotStart(t *testing.T) {
 	t.Parallel()
-	needsModel(t)
+	orttest.Library(t)
 	addr := serve(t, func(context.Context, *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error) {
 		return nil, nil
 	})

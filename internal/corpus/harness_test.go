@@ -18,6 +18,7 @@ import (
 
 	"plumbline/internal/corpus"
 	"plumbline/internal/ortlib"
+	"plumbline/internal/orttest"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/server"
 	"plumbline/server/config"
@@ -44,7 +45,7 @@ func setUp(t *testing.T) *stage {
 	t.Helper()
 	cfg := config.Default()
 	cfg.GRPC.Addr, cfg.HTTP.Addr = "127.0.0.1:0", "127.0.0.1:0"
-	cfg.ONNXRuntime.Lib = library(t)
+	cfg.ONNXRuntime.Lib = orttest.Library(t)
 	here := newService(t, cfg)
 	running := startServer(t, cfg)
 	grpcAddr, httpAddr := running.GRPCAddr().String(), running.HTTPAddr().String()
@@ -65,23 +66,6 @@ func setUp(t *testing.T) *stage {
 			onCommandLine("command line with --addr", binary, environment, "--addr", grpcAddr),
 		},
 	}
-}
-
-// library is where the ONNX Runtime library is. Without it nothing here can be
-// tested: on a developer's machine that is a hint, in CI a failure.
-func library(t *testing.T) string {
-	t.Helper()
-	if path := os.Getenv(ortlib.Env); path != "" {
-		return path
-	}
-	path := ortlib.Host().CachePath(root())
-	if _, err := os.Stat(path); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("the ONNX Runtime library is absent: %v", err)
-		}
-		t.Skip("the ONNX Runtime library is absent: run `make setup`")
-	}
-	return path
 }
 
 func newService(t *testing.T, cfg config.Config) *service.Service {

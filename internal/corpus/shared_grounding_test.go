@@ -12,6 +12,7 @@ import (
 	"unicode/utf16"
 
 	"plumbline/internal/corpus"
+	"plumbline/internal/orttest"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/server"
 	"plumbline/server/config"
@@ -249,7 +250,7 @@ func cjkQuotes(t *testing.T, s *stage, c sharedCase) []string {
 func concurrentBatches(t *testing.T, _ *stage, _ sharedCase) []string {
 	t.Helper()
 	cfg := config.Default()
-	cfg.ONNXRuntime.Lib = library(t)
+	cfg.ONNXRuntime.Lib = orttest.Library(t)
 	cfg.Verifier.CacheBytes = 0
 	cfg.Verifier.MaxCalls = 64 * 50
 	uncached := newService(t, cfg)

@@ -1,12 +1,9 @@
 package guarantees
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -80,7 +77,7 @@ const chunkWords = 40
 // draw returns claims and for each of them chunks of other claims' documents.
 func draw(t *testing.T, claims, chunks int) (hypotheses []string, documents [][]string) {
 	t.Helper()
-	rows := read(t, shareddata.Path(t, "data", "dev", "wice_claim.dev.jsonl.gz"))
+	rows := slices.Collect(shareddata.Rows[row](t, "data", "dev", "wice_claim.dev.jsonl.gz"))
 	random := rand.New(rand.NewPCG(9, 9))
 	for range claims {
 		row := rows[random.IntN(len(rows))]
@@ -104,31 +101,4 @@ func draw(t *testing.T, claims, chunks int) (hypotheses []string, documents [][]
 type row struct {
 	Doc   string `json:"doc"`
 	Claim string `json:"claim"`
-}
-
-func read(t *testing.T, path string) []row {
-	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rows []row
-	lines := bufio.NewScanner(unzipped)
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var r row
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatal(err)
-		}
-		rows = append(rows, r)
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return rows
 }

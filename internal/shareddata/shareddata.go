@@ -4,6 +4,11 @@
 package shareddata
 
 import (
+	"compress/gzip"
+	"encoding/json"
+	"errors"
+	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -23,6 +28,35 @@ func Path(tb testing.TB, parts ...string) string {
 		tb.Skipf("shared test data is absent (%s): set %s to its folder", filepath.Join(parts...), Env)
 	}
 	return path
+}
+
+// Rows yields the objects of a gzip JSONL file below the shared folder; it
+// skips the test if the file does not exist.
+func Rows[T any](tb testing.TB, parts ...string) iter.Seq[T] {
+	tb.Helper()
+	path := Path(tb, parts...)
+	return func(yield func(T) bool) {
+		file, err := os.Open(path)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		defer func() { _ = file.Close() }()
+		unzipped, err := gzip.NewReader(file)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		for decoder := json.NewDecoder(unzipped); ; {
+			var row T
+			switch err := decoder.Decode(&row); {
+			case errors.Is(err, io.EOF):
+				return
+			case err != nil:
+				tb.Fatal(err)
+			case !yield(row):
+				return
+			}
+		}
+	}
 }
 
 func dir() string {

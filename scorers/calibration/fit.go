@@ -396,7 +396,7 @@ func FitClassifier(d *Data, verdicts []Verdict, o Options) (Classifier, error) {
 			continue
 		}
 		values, _, _ := d.column(v.Signal, index)
-		mean, deviation := moments(values)
+		mean, deviation := stats.Moments(values)
 		if deviation > 0 {
 			c.Terms = append(c.Terms, Standardised{Signal: v.Signal, Mean: mean, Deviation: deviation})
 		}
@@ -441,17 +441,6 @@ func (c Classifier) Probability(d *Data, i int) float64 {
 		weights[j] = t.Weight
 	}
 	return stats.Logistic{Weights: weights, Intercept: c.Intercept}.Predict(c.row(d, i))
-}
-
-// moments returns mean and population standard deviation.
-func moments(values []float64) (mean, deviation float64) {
-	for _, v := range values {
-		mean += v / float64(len(values))
-	}
-	for _, v := range values {
-		deviation += (v - mean) * (v - mean) / float64(len(values))
-	}
-	return mean, math.Sqrt(deviation)
 }
 
 // strongest returns the kept signal that separates best; verdicts come with the

@@ -1,13 +1,9 @@
 package calibration_test
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"os"
 	"strings"
 	"testing"
 
@@ -147,51 +143,24 @@ func TestBadRecordsAreNamed(t *testing.T) {
 	}
 }
 
-// readLines calls f with each line of a gzip JSONL file.
-func readLines[T any](t *testing.T, path string, f func(T)) {
-	t.Helper()
-	file, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	lines := bufio.NewScanner(unzipped)
-	lines.Buffer(nil, 1<<22)
-	for lines.Scan() {
-		var v T
-		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
-			t.Fatal(err)
-		}
-		f(v)
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-}
-
 // The figures that scikit-learn gives for these rows.
 func TestKnownSignalsOfNQ(t *testing.T) {
-	path := shareddata.Path(t, "data", "routing", "nq.signals.jsonl.gz")
 	var d calibration.Data
-	readLines(t, path, func(r struct {
+	type row struct {
 		ID         string  `json:"id"`
 		Perplexity float64 `json:"perplexity"`
 		Entropy    float64 `json:"ln_entropy"`
 		Eigen      float64 `json:"eigen_score"`
 		Right      int     `json:"in_accuracy"`
-	},
-	) {
+	}
+	for r := range shareddata.Rows[row](t, "data", "routing", "nq.signals.jsonl.gz") {
 		right := r.Right == 1
 		if err := d.Add(calibration.Record{ID: r.ID, Label: &right, Signals: map[string]float64{
 			"perplexity": -r.Perplexity, "ln_entropy": -r.Entropy, "eigen_score": -r.Eigen,
 		}}); err != nil {
 			t.Fatal(err)
 		}
-	})
+	}
 	for name, want := range map[string]float64{"perplexity": 0.629, "ln_entropy": 0.618, "eigen_score": 0.635} {
 		r, err := calibration.Evaluate(&d, &plumblinev1.EvaluateOptions{Score: name}, calibration.Gates{})
 		if err != nil || math.Abs(r.GetMetrics()["auroc"].GetValue()-want) > 0.0005 {
@@ -203,16 +172,15 @@ func TestKnownSignalsOfNQ(t *testing.T) {
 // SeaKR's published threshold lies below every score of these rows, so that it
 // always fires; the replay must say so.
 func TestReplayOfAlwaysFiringThresholdWarns(t *testing.T) {
-	path := shareddata.Path(t, "data", "routing", "hotpotqa.paired.jsonl.gz")
 	var d calibration.Data
-	readLines(t, path, func(r struct {
+	type row struct {
 		ID     string   `json:"id"`
 		Gold   []string `json:"gold"`
 		Never  string   `json:"answer_no_retrieval"`
 		Always string   `json:"answer_one_retrieval"`
 		Eigen  float64  `json:"seakr_last_step_eigen_score"`
-	},
-	) {
+	}
+	for r := range shareddata.Rows[row](t, "data", "routing", "hotpotqa.paired.jsonl.gz") {
 		f1 := func(prediction string) calibration.Outcome {
 			o := calibration.Outcome{Cost: calibration.Cost{Calls: 1}}
 			for _, gold := range r.Gold {
@@ -228,7 +196,7 @@ func TestReplayOfAlwaysFiringThresholdWarns(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-	})
+	}
 	r, err := calibration.ReplayRecords(&d, &plumblinev1.ReplayOptions{Score: "eigen_score", Threshold: proto.Float64(-6)}, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -1,10 +1,8 @@
 package confidence_test
 
 import (
-	"compress/gzip"
-	"encoding/json"
 	"math"
-	"os"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -30,7 +28,7 @@ func TestSampledAnswers(t *testing.T) {
 		{"uqnlg_triviaqa_llama13b.jsonl.gz", figures{0.8865, 0.8301}},
 		{"donia_triviaqa_qwen2.5-3b.jsonl.gz", figures{0.6871, 0.7269}},
 	} {
-		questions := readSampled(t, c.file)
+		questions := slices.Collect(shareddata.Rows[sampledQuestion](t, "data", "samples", c.file))
 		for _, reading := range []struct {
 			name   string
 			text   func(string) string
@@ -82,28 +80,6 @@ type sampledQuestion struct {
 	Samples    []struct {
 		Text string `json:"text"`
 	} `json:"samples"`
-}
-
-func readSampled(t *testing.T, name string) []sampledQuestion {
-	t.Helper()
-	file, err := os.Open(shareddata.Path(t, "data", "samples", name))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var questions []sampledQuestion
-	for decoder := json.NewDecoder(unzipped); decoder.More(); {
-		var q sampledQuestion
-		if err := decoder.Decode(&q); err != nil {
-			t.Fatal(err)
-		}
-		questions = append(questions, q)
-	}
-	return questions
 }
 
 // auroc is the share of (right, wrong) pairs in which the right answer scores

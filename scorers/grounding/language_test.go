@@ -1,10 +1,6 @@
 package grounding
 
 import (
-	"bufio"
-	"compress/gzip"
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -46,7 +42,11 @@ func TestEnglishIsRarelyTakenForForeign(t *testing.T) {
 	l := newLanguages([]string{"en"})
 	claims, foreign := 0, 0
 	for _, file := range files {
-		for _, row := range readRows(t, file, 80) {
+		read := 0
+		for row := range shareddata.Rows[row](t, "data", "dev", filepath.Base(file)) {
+			if read++; read > 80 {
+				break
+			}
 			if all, _ := l.letters(row.Claim); all < minDetectable {
 				continue
 			}
@@ -63,30 +63,3 @@ func TestEnglishIsRarelyTakenForForeign(t *testing.T) {
 }
 
 type row struct{ Doc, Claim string }
-
-func readRows(t *testing.T, file string, limit int) []row {
-	t.Helper()
-	f, err := os.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.Close() })
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rows []row
-	lines := bufio.NewScanner(z)
-	lines.Buffer(nil, 1<<24)
-	for len(rows) < limit && lines.Scan() {
-		var r row
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatal(err)
-		}
-		rows = append(rows, r)
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return rows
-}

@@ -156,7 +156,7 @@ func FitPlatt(scores []float64, labels []bool) (Platt, error) {
 	}
 	rows := make([][]float64, len(scores))
 	targets := make([]float64, len(scores))
-	mean, deviation := standardise(scores)
+	mean, deviation := Moments(scores)
 	if deviation == 0 {
 		return Platt{}, score.NotApplicable("a constant score cannot be calibrated")
 	}
@@ -175,8 +175,9 @@ func FitPlatt(scores []float64, labels []bool) (Platt, error) {
 	return Platt{Slope: slope, Intercept: model.Intercept - slope*mean}, nil
 }
 
-// standardise returns mean and population standard deviation.
-func standardise(values []float64) (mean, deviation float64) {
+// Moments returns mean and population standard deviation; both are 0 of no
+// values.
+func Moments(values []float64) (mean, deviation float64) {
 	for _, v := range values {
 		mean += v / float64(len(values))
 	}

@@ -122,16 +122,21 @@ func Mean(values []float64) (float64, error) {
 	return sum / float64(len(values)), nil
 }
 
+// checkCorrelated requires two finite lists of one length, two at least.
+func checkCorrelated(x, y []float64) error {
+	if err := checkPaired(len(x), len(y), 2); err != nil {
+		return err
+	}
+	if err := checkFinite("x", x); err != nil {
+		return err
+	}
+	return checkFinite("y", y)
+}
+
 // Pearson returns the product-moment correlation of x and y, in [-1, 1]. A
 // constant list has none.
 func Pearson(x, y []float64) (float64, error) {
-	if err := checkPaired(len(x), len(y), 2); err != nil {
-		return 0, err
-	}
-	if err := checkFinite("x", x); err != nil {
-		return 0, err
-	}
-	if err := checkFinite("y", y); err != nil {
+	if err := checkCorrelated(x, y); err != nil {
 		return 0, err
 	}
 	mx, _ := Mean(x)
@@ -152,13 +157,7 @@ func Pearson(x, y []float64) (float64, error) {
 // Spearman returns the rank correlation of x and y, in [-1, 1]: Pearson's of
 // the mean ranks.
 func Spearman(x, y []float64) (float64, error) {
-	if err := checkPaired(len(x), len(y), 2); err != nil {
-		return 0, err
-	}
-	if err := checkFinite("x", x); err != nil {
-		return 0, err
-	}
-	if err := checkFinite("y", y); err != nil {
+	if err := checkCorrelated(x, y); err != nil {
 		return 0, err
 	}
 	return Pearson(Ranks(x), Ranks(y))
