@@ -83,6 +83,23 @@ type Tokenizer interface {
 	Spans(text string) []Span
 }
 
+// ScoreKind says what a verifier's scores are. Its values are those of the
+// proto enum VerifierScoreKind.
+type ScoreKind int
+
+// The kinds of scores.
+const (
+	// ScoreKindUnspecified means that the verifier does not say.
+	ScoreKindUnspecified ScoreKind = iota
+	// ScoreKindProbability are probabilities of a classifier.
+	ScoreKindProbability
+	// ScoreKindTokenProbability are probabilities read from a language model's
+	// distribution over its next token.
+	ScoreKindTokenProbability
+	// ScoreKindVoteShare are shares of sampled votes.
+	ScoreKindVoteShare
+)
+
 // Description is what a verifier says of itself.
 type Description struct {
 	// Name is the model's name and Digest identifies its weights.
@@ -105,6 +122,8 @@ type Description struct {
 	// QATemplate builds the hypothesis of a short answer: "{question}" and
 	// "{answer}" are replaced. Empty means that the model has none.
 	QATemplate string
+	// ScoreKind says what the scores are.
+	ScoreKind ScoreKind
 	// Deterministic says whether equal pairs give equal scores.
 	Deterministic bool
 	// Epsilon bounds how far a score may move with the composition of the
