@@ -9,6 +9,8 @@ require (
 
 require github.com/fsnotify/fsnotify v1.10.1
 
+require github.com/failsafe-go/failsafe-go v0.9.8 // indirect
+
 require (
 	buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go v1.36.12-20260825204119-511051f7f437.2
 	buf.build/go/protovalidate v1.4.0

@@ -184,9 +184,11 @@ type DescribeResponse struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The model's name.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	// The digest of its weights.
+	// The digest of its weights, or whatever else changes whenever its scores
+	// do; never empty.
 	Digest string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
-	// The classes that results carry.
+	// The classes that results carry: entailment, neutral and contradiction, or
+	// entailment and not supported, in any order.
 	Classes []EntailmentClass `protobuf:"varint,3,rep,packed,name=classes,proto3,enum=plumbline.v1.EntailmentClass" json:"classes,omitempty"`
 	// The longest pair in tokens, special tokens included; 0 means not stated.
 	MaxTokens uint32 `protobuf:"varint,4,opt,name=max_tokens,json=maxTokens,proto3" json:"max_tokens,omitempty"`
@@ -205,7 +207,10 @@ type DescribeResponse struct {
 	ProtocolVersion uint32 `protobuf:"varint,10,opt,name=protocol_version,json=protocolVersion,proto3" json:"protocol_version,omitempty"`
 	// How the hypothesis of a short answer is built: "{question}" and
 	// "{answer}" are replaced.
-	QaTemplate    string `protobuf:"bytes,11,opt,name=qa_template,json=qaTemplate,proto3" json:"qa_template,omitempty"`
+	QaTemplate string `protobuf:"bytes,11,opt,name=qa_template,json=qaTemplate,proto3" json:"qa_template,omitempty"`
+	// The longest pair in tokens that was seen in training, if that is less than
+	// max_tokens: windows of evidence should not be larger. 0 means max_tokens.
+	TrainedTokens uint32 `protobuf:"varint,12,opt,name=trained_tokens,json=trainedTokens,proto3" json:"trained_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -315,6 +320,13 @@ func (x *DescribeResponse) GetQaTemplate() string {
 		return x.QaTemplate
 	}
 	return ""
+}
+
+func (x *DescribeResponse) GetTrainedTokens() uint32 {
+	if x != nil {
+		return x.TrainedTokens
+	}
+	return 0
 }
 
 // VerifyPair is one pair to score.
@@ -663,7 +675,7 @@ type VerifyResponse struct {
 	// What they cost.
 	Usage *VerifyUsage `protobuf:"bytes,2,opt,name=usage,proto3" json:"usage,omitempty"`
 	// The digest of the weights that answered; it does not change within one
-	// response.
+	// call of Verify.
 	Digest        string `protobuf:"bytes,3,opt,name=digest,proto3" json:"digest,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -725,7 +737,7 @@ var File_plumbline_v1_verifier_proto protoreflect.FileDescriptor
 const file_plumbline_v1_verifier_proto_rawDesc = "" +
 	"\n" +
 	"\x1bplumbline/v1/verifier.proto\x12\fplumbline.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x19plumbline/v1/common.proto\"\x11\n" +
-	"\x0fDescribeRequest\"\xa5\x03\n" +
+	"\x0fDescribeRequest\"\xcc\x03\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x127\n" +
@@ -741,7 +753,8 @@ const file_plumbline_v1_verifier_proto_rawDesc = "" +
 	"\x10protocol_version\x18\n" +
 	" \x01(\rR\x0fprotocolVersion\x12\x1f\n" +
 	"\vqa_template\x18\v \x01(\tR\n" +
-	"qaTemplate\"k\n" +
+	"qaTemplate\x12%\n" +
+	"\x0etrained_tokens\x18\f \x01(\rR\rtrainedTokens\"k\n" +
 	"\n" +
 	"VerifyPair\x12\x1a\n" +
 	"\x02id\x18\x01 \x01(\tB\n" +
