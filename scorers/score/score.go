@@ -89,6 +89,11 @@ func NotChecked(format string, args ...any) *Missing {
 	return missing(plumblinev1.Status_STATUS_NOT_CHECKED, format, args)
 }
 
+// Inconclusive says that the verifier's answer decides nothing.
+func Inconclusive(format string, args ...any) *Missing {
+	return missing(plumblinev1.Status_STATUS_INCONCLUSIVE, format, args)
+}
+
 // NotImplemented says that a later version will compute this value.
 func NotImplemented(format string, args ...any) *Missing {
 	return missing(plumblinev1.Status_STATUS_NOT_IMPLEMENTED, format, args)

@@ -65,6 +65,9 @@ const (
 	Status_STATUS_NOT_A_CLAIM Status = 14
 	// The part of the service that computes this value is not implemented yet.
 	Status_STATUS_NOT_IMPLEMENTED Status = 15
+	// The verifier was asked and its answer decides nothing: a judge that was to
+	// say yes or no said something else.
+	Status_STATUS_INCONCLUSIVE Status = 16
 )
 
 // Enum value maps for Status.
@@ -86,6 +89,7 @@ var (
 		13: "STATUS_TOO_LONG",
 		14: "STATUS_NOT_A_CLAIM",
 		15: "STATUS_NOT_IMPLEMENTED",
+		16: "STATUS_INCONCLUSIVE",
 	}
 	Status_value = map[string]int32{
 		"STATUS_UNSPECIFIED":          0,
@@ -104,6 +108,7 @@ var (
 		"STATUS_TOO_LONG":             13,
 		"STATUS_NOT_A_CLAIM":          14,
 		"STATUS_NOT_IMPLEMENTED":      15,
+		"STATUS_INCONCLUSIVE":         16,
 	}
 )
 
@@ -861,7 +866,7 @@ const file_plumbline_v1_common_proto_rawDesc = "" +
 	"\x06Vector\x12(\n" +
 	"\x06values\x18\x01 \x03(\x02B\x10\xbaH\r\x92\x01\n" +
 	"\x10\x80\x80\x04\"\x04\n" +
-	"\x02@\x01R\x06values*\x9b\x03\n" +
+	"\x02@\x01R\x06values*\xb4\x03\n" +
 	"\x06Status\x12\x16\n" +
 	"\x12STATUS_UNSPECIFIED\x10\x00\x12\r\n" +
 	"\tSTATUS_OK\x10\x01\x12\x19\n" +
@@ -879,7 +884,8 @@ const file_plumbline_v1_common_proto_rawDesc = "" +
 	"\x12STATUS_NOT_CHECKED\x10\f\x12\x13\n" +
 	"\x0fSTATUS_TOO_LONG\x10\r\x12\x16\n" +
 	"\x12STATUS_NOT_A_CLAIM\x10\x0e\x12\x1a\n" +
-	"\x16STATUS_NOT_IMPLEMENTED\x10\x0f*l\n" +
+	"\x16STATUS_NOT_IMPLEMENTED\x10\x0f\x12\x17\n" +
+	"\x13STATUS_INCONCLUSIVE\x10\x10*l\n" +
 	"\tDirection\x12\x19\n" +
 	"\x15DIRECTION_UNSPECIFIED\x10\x00\x12!\n" +
 	"\x1dDIRECTION_HIGHER_IS_CONFIDENT\x10\x01\x12!\n" +
