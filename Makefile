@@ -45,9 +45,10 @@ bench: setup ## Run the benchmarks.
 	go test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: generate
-generate: ## Generate Go from proto/.
+generate: ## Generate Go from proto/ and verifiers/protocols/.
 	scripts/protodeps
 	$(TOOL) buf generate
+	$(TOOL) buf generate --template buf.gen.protocols.yaml
 
 .PHONY: lint
 lint: ## Check formatting, layers, schema, generated code, scripts and Dockerfile.
@@ -58,6 +59,7 @@ format: ## Format Go and proto files in place.
 	$(LINT) fmt
 	scripts/protodeps
 	$(TOOL) buf format -w proto
+	$(TOOL) buf format -w verifiers/protocols
 
 .PHONY: api-baseline
 api-baseline: ## Record the schema that `buf breaking` compares with. Do so at a release.
