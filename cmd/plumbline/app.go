@@ -32,8 +32,8 @@ func newRoot(a *app) *cobra.Command {
 		Long: `Plumbline scores what a retriever found, how well evidence supports an answer,
 and how sure a generator is, and turns the scores into actions.
 
-Run it as a server (serve), over files and pipes (score, gate, calibrate), or as a host for
-the entailment model alone (verifier).
+Run it as a server (serve), over files and pipes (score, gate, calibrate,
+eval), or as a host for the entailment model alone (verifier).
 
 Settings come from flags, PLUMBLINE_… in the environment, and a YAML file
 (--config), in this order; "plumbline config" shows what is in force.
@@ -58,6 +58,7 @@ Exit codes:
 		newScore(a),
 		newGate(a),
 		newCalibrate(a),
+		newEval(a),
 		newVerifier(a),
 		newHealth(a),
 		newConfig(a),

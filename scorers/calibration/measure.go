@@ -106,14 +106,9 @@ func prevalence(labels []bool, weights []int) float64 {
 	return float64(positives) / float64(all)
 }
 
-// binning assigns records to bins, whose calibration errors it names.
+// binning is records in bins, whose calibration errors it names.
 type binning struct {
-	// values are the probabilities or confidences of the records, hits what
-	// they ought to predict.
-	values   []float64
-	hits     []bool
-	bins     int
-	assigned []int
+	*stats.Binned
 	ece, mce string // names of the figures; empty for none
 }
 
@@ -146,7 +141,7 @@ func MeasureProbability(probabilities []float64, labels []bool, bins, draws int,
 		brier := ranked.Brier(probabilities, weights)
 		out = append(out[:0], logLoss(probabilities, labels, weights), brier.Brier, brier.Reliability, brier.Resolution, brier.Uncertainty)
 		for _, b := range binnings {
-			ece, mce := calibrationErrors(b, weights)
+			ece, mce := b.Errors(weights)
 			out = append(out, ece)
 			if b.mce != "" {
 				out = append(out, mce)
@@ -157,23 +152,32 @@ func MeasureProbability(probabilities []float64, labels []bool, bins, draws int,
 
 func binningsOf(probabilities []float64, labels []bool, bins int) ([]binning, error) {
 	confidence, right := stats.PredictedClass(probabilities, labels)
-	all := []binning{
-		{values: probabilities, hits: labels, bins: bins, ece: "ece", mce: "mce"},
-		{values: probabilities, hits: labels, bins: 5, ece: "ece_5"},
-		{values: probabilities, hits: labels, bins: 10, ece: "ece_10"},
-		{values: probabilities, hits: labels, bins: 15, ece: "ece_15"},
-		{values: confidence, hits: right, bins: bins, ece: "ece_predicted_class"},
-	}
-	for i := range all {
-		var err error
-		if all[i].assigned, err = stats.EqualWidthAssignment(all[i].values, all[i].bins); err != nil {
+	var all []binning
+	for _, kind := range []struct {
+		values   []float64
+		hits     []bool
+		bins     int
+		assign   func([]float64, int) ([]int, error)
+		ece, mce string
+	}{
+		{probabilities, labels, bins, stats.EqualWidthAssignment, "ece", "mce"},
+		{probabilities, labels, 5, stats.EqualWidthAssignment, "ece_5", ""},
+		{probabilities, labels, 10, stats.EqualWidthAssignment, "ece_10", ""},
+		{probabilities, labels, 15, stats.EqualWidthAssignment, "ece_15", ""},
+		{confidence, right, bins, stats.EqualWidthAssignment, "ece_predicted_class", ""},
+		{probabilities, labels, bins, stats.EqualMassAssignment, "ece_equal_mass", ""},
+	} {
+		assigned, err := kind.assign(kind.values, kind.bins)
+		if err != nil {
 			return nil, err
 		}
+		binned, err := stats.NewBinned(kind.values, kind.hits, assigned, kind.bins)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, binning{binned, kind.ece, kind.mce})
 	}
-	mass := binning{values: probabilities, hits: labels, bins: bins, ece: "ece_equal_mass"}
-	var err error
-	mass.assigned, err = stats.EqualMassAssignment(probabilities, bins)
-	return append(all, mass), err
+	return all, nil
 }
 
 // logLoss returns the weighted log loss.
@@ -188,27 +192,4 @@ func logLoss(probabilities []float64, labels []bool, weights []int) float64 {
 		total += float64(w)
 	}
 	return sum / total
-}
-
-// calibrationErrors returns the weighted ECE and MCE of a binning.
-func calibrationErrors(b binning, weights []int) (ece, mce float64) {
-	confidence, hits, count := make([]float64, b.bins), make([]float64, b.bins), make([]float64, b.bins)
-	total := 0.0
-	for i, w := range weights {
-		weight, bin := float64(w), b.assigned[i]
-		confidence[bin] += weight * b.values[i]
-		if b.hits[i] {
-			hits[bin] += weight
-		}
-		count[bin] += weight
-		total += weight
-	}
-	for bin := range b.bins {
-		if count[bin] > 0 {
-			gap := math.Abs(hits[bin] - confidence[bin])
-			ece += gap / total
-			mce = max(mce, gap/count[bin])
-		}
-	}
-	return ece, mce
 }

@@ -37,24 +37,37 @@ type Weighted func(weights []int, out []float64)
 // Working with counts instead of lists of drawn records lets a statistic sort
 // once and pass over the sorted records in each draw.
 func Bootstrap(n, draws int, seed uint64, figures int, statistic Weighted) ([]Interval, error) {
-	if n < 1 || draws < 1 {
-		return nil, score.TooFew("needs records and draws, got %d and %d", n, draws)
+	values, drawn, err := Draws(n, draws, seed, figures, statistic)
+	if err != nil {
+		return nil, err
 	}
-	ones, out := make([]int, n), make([]Interval, figures)
-	for i := range ones {
-		ones[i] = 1
-	}
-	values := make([]float64, figures)
-	statistic(ones, values)
-	drawn := drawFigures(n, draws, seed, figures, statistic)
+	out := make([]Interval, figures)
 	for f := range out {
-		out[f] = interval(values[f], drawn[f])
+		out[f] = Percentile(values[f], drawn[f])
 	}
 	return out, nil
 }
 
-func interval(value float64, drawn []float64) Interval {
-	drawn = slices.DeleteFunc(drawn, math.IsNaN)
+// Draws returns what Bootstrap makes intervals of: the figures of the data
+// itself, and those of every draw by figure. Draws of several data sets can be
+// combined one by one, for the interval of a mean over sets or of a difference.
+func Draws(n, draws int, seed uint64, figures int, statistic Weighted) (values []float64, drawn [][]float64, err error) {
+	if n < 1 || draws < 1 {
+		return nil, nil, score.TooFew("needs records and draws, got %d and %d", n, draws)
+	}
+	ones := make([]int, n)
+	for i := range ones {
+		ones[i] = 1
+	}
+	values = make([]float64, figures)
+	statistic(ones, values)
+	return values, drawFigures(n, draws, seed, figures, statistic), nil
+}
+
+// Percentile returns a figure with the percentile interval of its draws. NaN
+// stands for no figure, in value and in drawn, which it does not modify.
+func Percentile(value float64, drawn []float64) Interval {
+	drawn = slices.DeleteFunc(slices.Clone(drawn), math.IsNaN)
 	switch {
 	case math.IsNaN(value):
 		return Interval{Err: score.NotApplicable("the data give no figure: one class only, or nothing to divide by")}

@@ -48,6 +48,55 @@ func (r *Ranked) Brier(probabilities []float64, weights []int) BrierScore {
 	return out
 }
 
+// Binned is predictions that were put into bins once, for calibration errors
+// of many draws.
+type Binned struct {
+	values   []float64
+	hits     []bool
+	assigned []int
+	bins     int
+}
+
+// NewBinned takes probabilities or confidences, what they ought to predict, and
+// the number of the bin of each, from 0 to bins − 1 (see EqualWidthAssignment
+// and EqualMassAssignment).
+func NewBinned(values []float64, hits []bool, assigned []int, bins int) (*Binned, error) {
+	if err := checkPaired(len(values), len(hits), 1); err != nil {
+		return nil, err
+	}
+	if err := checkPaired(len(values), len(assigned), 1); err != nil {
+		return nil, err
+	}
+	return &Binned{values: values, hits: hits, assigned: assigned, bins: bins}, nil
+}
+
+// Errors returns the weighted expected and maximum calibration error (see ECE
+// and MCE). ECE is NaN if nothing weighs.
+func (b *Binned) Errors(weights []int) (ece, mce float64) {
+	confidence, hits, count := make([]float64, b.bins), make([]float64, b.bins), make([]float64, b.bins)
+	total := 0.0
+	for i, w := range weights {
+		weight, bin := float64(w), b.assigned[i]
+		confidence[bin] += weight * b.values[i]
+		if b.hits[i] {
+			hits[bin] += weight
+		}
+		count[bin] += weight
+		total += weight
+	}
+	if total == 0 {
+		return math.NaN(), 0
+	}
+	for bin := range b.bins {
+		if count[bin] > 0 {
+			gap := math.Abs(hits[bin] - confidence[bin])
+			ece += gap / total
+			mce = max(mce, gap/count[bin])
+		}
+	}
+	return ece, mce
+}
+
 // OperatingPoint is what predicting positive at and above a score does.
 type OperatingPoint struct {
 	// Threshold is the score; +Inf for the point that predicts nothing.
