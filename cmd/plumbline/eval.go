@@ -243,6 +243,7 @@ func (a *app) writeEval(f *evalFlags, r *report.Report) error {
 	}{
 		{"--out", f.out, r.WriteJSON},
 		{"--markdown", f.markdown, r.WriteMarkdown},
+		{"--report", f.report, r.WriteHTML},
 	} {
 		if output.name == "" {
 			continue

@@ -73,7 +73,30 @@ func Evaluate(rows []Row, o Options) (*Result, error) {
 	result.Mean = mean(all)
 	result.Lengths = slice(rows, chosen, o, lengthNames(), func(r Row) []string { return []string{lengthName(r.Words)} })
 	result.Types = slice(rows, chosen, o, typeNames(rows), func(r Row) []string { return r.Types })
-	return result, nil
+	result.Reliability, err = reliability(rows)
+	return result, err
+}
+
+func reliability(rows []Row) ([]Bin, error) {
+	var supports []float64
+	var labels []bool
+	for _, r := range rows {
+		if r.Support != nil {
+			supports, labels = append(supports, *r.Support), append(labels, r.Label)
+		}
+	}
+	if len(supports) == 0 {
+		return nil, score.TooFew("no row has a score")
+	}
+	bins, err := stats.EqualWidthBins(supports, labels, eceBins)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Bin, len(bins))
+	for i, b := range bins {
+		out[i] = Bin{Lower: b.Lower, Upper: b.Upper, Rows: b.Count, Support: b.Confidence, Supported: b.Accuracy}
+	}
+	return out, nil
 }
 
 // ordered returns the rows by set and id, so that draws depend on nothing else.

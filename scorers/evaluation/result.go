@@ -54,6 +54,19 @@ type Result struct {
 	// by type of the claim.
 	Lengths []Part `json:"by_document_length"`
 	Types   []Part `json:"by_claim_type"`
+	// Reliability are the bins of ECE15 over the rows of all sets together.
+	Reliability []Bin `json:"reliability"`
+}
+
+// Bin is the rows whose support lies in a range.
+type Bin struct {
+	Lower float64 `json:"lower"`
+	Upper float64 `json:"upper"`
+	Rows  int     `json:"rows"`
+	// Support is the mean of the rows' and Supported the share of them that is
+	// supported; both 0 without rows.
+	Support   float64 `json:"support"`
+	Supported float64 `json:"supported"`
 }
 
 // chosenMethod says how thresholds are chosen.

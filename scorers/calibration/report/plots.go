@@ -16,6 +16,7 @@ import (
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/calibration"
 	"plumbline/scorers/calibration/stats"
+	"plumbline/scorers/page"
 )
 
 // How much of many signals and groups a plot shows; tables have all.
@@ -85,9 +86,9 @@ func kept(verdicts []*plumblinev1.SignalVerdict) []*plumblinev1.SignalVerdict {
 func first[T any](list []T, n int) []T { return list[:min(n, len(list))] }
 
 // separationPlot has two boxes for each signal.
-func separationPlot(d *calibration.Data, verdicts []*plumblinev1.SignalVerdict) (Plot, bool) {
+func separationPlot(d *calibration.Data, verdicts []*plumblinev1.SignalVerdict) (page.Plot, bool) {
 	shown := first(measured(verdicts), mostBoxes)
-	p := newPlot("", "standard deviations from the mean")
+	p := page.NewPlot("", "standard deviations from the mean")
 	var names []string
 	for i, v := range shown {
 		values := valuesOf(d, v.GetSignal(), calibration.Calibration).standardised()
@@ -97,9 +98,9 @@ func separationPlot(d *calibration.Data, verdicts []*plumblinev1.SignalVerdict) 
 				continue // no value of that label
 			}
 			c := labelColor(label)
-			box.FillColor, box.BoxStyle.Color = faded(c, light), c
+			box.FillColor, box.BoxStyle.Color = page.Faded(c, page.Light), c
 			box.MedianStyle.Color, box.MedianStyle.Width = c, vg.Points(1.8)
-			box.WhiskerStyle.Color, box.GlyphStyle.Color = c, faded(c, medium)
+			box.WhiskerStyle.Color, box.GlyphStyle.Color = c, page.Faded(c, page.Medium)
 			box.WhiskerStyle.Dashes = nil
 			box.GlyphStyle.Radius = vg.Points(1)
 			p.Add(box)
@@ -107,13 +108,13 @@ func separationPlot(d *calibration.Data, verdicts []*plumblinev1.SignalVerdict) 
 		names = append(names, v.GetSignal())
 	}
 	if len(names) == 0 {
-		return Plot{}, false
+		return page.Plot{}, false
 	}
 	nominal(p, names)
 	addLabelLegend(p)
 	roomAbove(p)
-	return Plot{
-		Name: "separation", Title: "Separation of each signal", drawn: p, height: 4.4 * vg.Inch,
+	return page.Plot{
+		Name: "separation", Title: "Separation of each signal", Drawn: p, Height: 4.4 * vg.Inch,
 		Caption: "Each signal on negative and positive records of the calibration split, strongest first. Where the boxes pull apart the signal separates. Values beyond four standard deviations stand at four.",
 	}, true
 }
@@ -123,20 +124,20 @@ func nominal(p *plot.Plot, names []string) {
 	p.NominalX(names...)
 	p.X.Tick.Label.Rotation = math.Pi / 7
 	p.X.Tick.Label.XAlign, p.X.Tick.Label.YAlign = draw.XRight, draw.YTop
-	p.X.Tick.Label.Font = sans(8.5)
+	p.X.Tick.Label.Font = page.Sans(8.5)
 	p.X.Min, p.X.Max = -0.5, float64(len(names))-0.5
 }
 
 func labelColor(label bool) color.NRGBA {
 	if label {
-		return weak
+		return page.Weak
 	}
-	return good
+	return page.Good
 }
 
 func addLabelLegend(p *plot.Plot) {
-	p.Legend.Add("negative (good)", swatch{good})
-	p.Legend.Add("positive (weak)", swatch{weak})
+	p.Legend.Add("negative (good)", page.Swatch{NRGBA: page.Good})
+	p.Legend.Add("positive (weak)", page.Swatch{NRGBA: page.Weak})
 }
 
 // roomAbove leaves the legend a strip above the data.
@@ -145,18 +146,18 @@ func roomAbove(p *plot.Plot) {
 }
 
 // histogramPlot shows a kept signal with its floor.
-func histogramPlot(d *calibration.Data, v *plumblinev1.SignalVerdict) (Plot, bool) {
+func histogramPlot(d *calibration.Data, v *plumblinev1.SignalVerdict) (page.Plot, bool) {
 	const bins = 40
 	values := valuesOf(d, v.GetSignal(), calibration.Calibration)
 	if len(values.values) == 0 || v.Threshold == nil {
-		return Plot{}, false
+		return page.Plot{}, false
 	}
 	sorted := slices.Sorted(slices.Values(values.values))
 	low, high := stats.Quantile(sorted, 0.002), stats.Quantile(sorted, 0.998)
 	if !(high > low) {
-		return Plot{}, false
+		return page.Plot{}, false
 	}
-	p := newPlot(v.GetSignal(), "share of its class")
+	p := page.NewPlot(v.GetSignal(), "share of its class")
 	for _, label := range []bool{false, true} {
 		p.Add(outline(values.of(label), low, high, bins, labelColor(label)))
 	}
@@ -165,15 +166,15 @@ func histogramPlot(d *calibration.Data, v *plumblinev1.SignalVerdict) (Plot, boo
 	shadeEscalation(p, v)
 	addLabelLegend(p)
 	if v.GetThreshold() < (low+high)/2 {
-		p.Legend.XOffs = width * 0.52
+		p.Legend.XOffs = page.Width * 0.52
 	}
-	addLine(p, plotter.XYs{{X: v.GetThreshold(), Y: 0}, {X: v.GetThreshold(), Y: p.Y.Max}}, chosen, fmt.Sprintf("floor %.4g", v.GetThreshold()), false)
+	page.AddLine(p, plotter.XYs{{X: v.GetThreshold(), Y: 0}, {X: v.GetThreshold(), Y: p.Y.Max}}, page.Chosen, fmt.Sprintf("floor %.4g", v.GetThreshold()), false)
 	side := "below"
 	if v.GetDirection() == plumblinev1.WeakWhen_WEAK_WHEN_HIGH {
 		side = "above"
 	}
-	return Plot{
-		Name: "gate-" + v.GetSignal(), Title: "Gate on " + v.GetSignal(), drawn: p, height: defaultHeight,
+	return page.Plot{
+		Name: "gate-" + v.GetSignal(), Title: "Gate on " + v.GetSignal(), Drawn: p, Height: page.DefaultHeight,
 		Caption: fmt.Sprintf("%s on the calibration split. The gate fires %s the floor, in the shaded part.", v.GetSignal(), side),
 	}, true
 }
@@ -192,7 +193,7 @@ func shadeEscalation(p *plot.Plot, v *plumblinev1.SignalVerdict) {
 	if err != nil {
 		return // not finite: nothing to shade
 	}
-	area.Color, area.Width = faded(chosen, shade), 0
+	area.Color, area.Width = page.Faded(page.Chosen, page.Shade), 0
 	p.Add(area)
 }
 
@@ -214,7 +215,7 @@ func outline(values []float64, low, high float64, bins int, c color.NRGBA) plot.
 	if err != nil {
 		return plotter.NewGrid() // not finite, which valuesOf excludes
 	}
-	area.Color, area.LineStyle.Color, area.Width = faded(c, light), c, vg.Points(1.2)
+	area.Color, area.LineStyle.Color, area.Width = page.Faded(c, page.Light), c, vg.Points(1.2)
 	return area
 }
 
@@ -262,46 +263,46 @@ func (n namedPoints) escalation(p stats.OperatingPoint) float64 {
 
 // signalCurves are ROC, precision–recall, risk–coverage and cost–quality of the
 // kept signals on the held-out split.
-func signalCurves(d *calibration.Data, fit *plumblinev1.FitResponse) []Plot {
+func signalCurves(d *calibration.Data, fit *plumblinev1.FitResponse) []page.Plot {
 	all := operatingPoints(d, fit.GetSignals())
 	if len(all) == 0 {
 		return nil
 	}
-	roc, pr := newPlot("false-alarm rate", "catch rate"), newPlot("catch rate (recall)", "precision")
-	coverage, frontier := newPlot("share of records committed", "share of weak among them"), newPlot("escalation rate (cost)", "catch rate (quality)")
+	roc, pr := page.NewPlot("false-alarm rate", "catch rate"), page.NewPlot("catch rate (recall)", "precision")
+	coverage, frontier := page.NewPlot("share of records committed", "share of weak among them"), page.NewPlot("escalation rate (cost)", "catch rate (quality)")
 	for i, n := range all {
-		c := series[i]
+		c := page.Series[i]
 		legend := fmt.Sprintf("%s  %.3f", n.name, n.area)
-		addLine(roc, n.line(func(p stats.OperatingPoint) (float64, float64) { return p.FalseAlarm, p.Recall }), c, legend, false)
-		addLine(pr, n.line(func(p stats.OperatingPoint) (float64, float64) { return p.Recall, p.Precision }), c, n.name, false)
-		addLine(frontier, n.line(func(p stats.OperatingPoint) (float64, float64) { return n.escalation(p), p.Recall }), c, n.name, false)
-		addLine(coverage, n.riskLine(), c, n.name, false)
+		page.AddLine(roc, n.line(func(p stats.OperatingPoint) (float64, float64) { return p.FalseAlarm, p.Recall }), c, legend, false)
+		page.AddLine(pr, n.line(func(p stats.OperatingPoint) (float64, float64) { return p.Recall, p.Precision }), c, n.name, false)
+		page.AddLine(frontier, n.line(func(p stats.OperatingPoint) (float64, float64) { return n.escalation(p), p.Recall }), c, n.name, false)
+		page.AddLine(coverage, n.riskLine(), c, n.name, false)
 	}
-	addLine(roc, plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, faint, "", true)
-	addLine(frontier, plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, faint, "at random", true)
+	page.AddLine(roc, plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, page.Faint, "", true)
+	page.AddLine(frontier, plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, page.Faint, "at random", true)
 	prior := all[0].prior
-	addLine(pr, plotter.XYs{{X: 0, Y: prior}, {X: 1, Y: prior}}, faint, "prevalence", true)
-	addLine(coverage, plotter.XYs{{X: 0, Y: prior}, {X: 1, Y: prior}}, faint, "commit all", true)
+	page.AddLine(pr, plotter.XYs{{X: 0, Y: prior}, {X: 1, Y: prior}}, page.Faint, "prevalence", true)
+	page.AddLine(coverage, plotter.XYs{{X: 0, Y: prior}, {X: 1, Y: prior}}, page.Faint, "commit all", true)
 	metrics := fit.GetMetrics()
 	if caught, escalated := metrics["catch_rate"], metrics["escalation_rate"]; caught.GetStatus() == plumblinev1.Status_STATUS_OK {
-		addPoint(frontier, escalated.GetValue(), caught.GetValue(), ink, draw.CircleGlyph{}, "this policy")
+		page.AddPoint(frontier, escalated.GetValue(), caught.GetValue(), page.Ink, draw.CircleGlyph{}, "this policy")
 	}
 	for _, p := range []*plot.Plot{roc, pr, coverage, frontier} {
-		unit(p)
+		page.Unit(p)
 	}
-	legendBelow(roc)
-	legendBelow(frontier)
+	page.LegendBelow(roc)
+	page.LegendBelow(frontier)
 	if prior > 0.5 {
-		legendBelow(pr)
+		page.LegendBelow(pr)
 	} else {
-		pr.Legend.XOffs = width * 0.52
+		pr.Legend.XOffs = page.Width * 0.52
 	}
 	coverage.Y.Max = min(1, max(0.05, 1.7*prior))
-	return []Plot{
-		{Name: "roc", Title: "ROC", drawn: roc, height: defaultHeight, Caption: "Kept signals on the held-out split, with their AUROC."},
-		{Name: "precision-recall", Title: "Precision and recall", drawn: pr, height: defaultHeight, Caption: "Kept signals on the held-out split. A signal without information stays at the prevalence."},
-		{Name: "risk-coverage", Title: "Risk and coverage", drawn: coverage, height: defaultHeight, Caption: "Committing to the retrievals that look strongest first: how many of those committed to are weak."},
-		{Name: "frontier", Title: "Cost and quality", drawn: frontier, height: defaultHeight, Caption: "What each floor catches for what it escalates, over all floors, on the held-out split."},
+	return []page.Plot{
+		{Name: "roc", Title: "ROC", Drawn: roc, Height: page.DefaultHeight, Caption: "Kept signals on the held-out split, with their AUROC."},
+		{Name: "precision-recall", Title: "Precision and recall", Drawn: pr, Height: page.DefaultHeight, Caption: "Kept signals on the held-out split. A signal without information stays at the prevalence."},
+		{Name: "risk-coverage", Title: "Risk and coverage", Drawn: coverage, Height: page.DefaultHeight, Caption: "Committing to the retrievals that look strongest first: how many of those committed to are weak."},
+		{Name: "frontier", Title: "Cost and quality", Drawn: frontier, Height: page.DefaultHeight, Caption: "What each floor catches for what it escalates, over all floors, on the held-out split."},
 	}
 }
 
@@ -320,12 +321,12 @@ func (n namedPoints) riskLine() plotter.XYs {
 }
 
 // reliabilityPlot shows one line for each calibration of a score.
-func reliabilityPlot(score string, reliability []*plumblinev1.Reliability) (Plot, bool) {
+func reliabilityPlot(score string, reliability []*plumblinev1.Reliability) (page.Plot, bool) {
 	if len(reliability) == 0 {
-		return Plot{}, false
+		return page.Plot{}, false
 	}
-	p := newPlot("mean probability of the bin", "share of positives")
-	addLine(p, plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, faint, "perfect", true)
+	p := page.NewPlot("mean probability of the bin", "share of positives")
+	page.AddLine(p, plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, page.Faint, "perfect", true)
 	for i, r := range reliability {
 		var points plotter.XYs
 		for _, b := range r.GetBins() {
@@ -333,8 +334,8 @@ func reliabilityPlot(score string, reliability []*plumblinev1.Reliability) (Plot
 				points = append(points, plotter.XY{X: b.GetConfidence(), Y: b.GetAccuracy()})
 			}
 		}
-		c := series[i%len(series)]
-		addLine(p, points, c, fmt.Sprintf("%s  ECE %s", r.GetCalibration(), plain(r.GetMetrics()["ece"])), false)
+		c := page.Series[i%len(page.Series)]
+		page.AddLine(p, points, c, fmt.Sprintf("%s  ECE %s", r.GetCalibration(), plain(r.GetMetrics()["ece"])), false)
 		dots, err := plotter.NewScatter(points)
 		if err != nil {
 			continue // no bin has a record
@@ -342,45 +343,45 @@ func reliabilityPlot(score string, reliability []*plumblinev1.Reliability) (Plot
 		dots.GlyphStyle = draw.GlyphStyle{Color: c, Radius: vg.Points(2.5), Shape: draw.CircleGlyph{}}
 		p.Add(dots)
 	}
-	unit(p)
-	return Plot{
-		Name: "reliability", Title: "Reliability of " + score, drawn: p, height: defaultHeight,
+	page.Unit(p)
+	return page.Plot{
+		Name: "reliability", Title: "Reliability of " + score, Drawn: p, Height: page.DefaultHeight,
 		Caption: "How often the positive class occurs where it is given a probability. Platt's scaling and isotonic regression are measured on folds that they were not fitted on.",
 	}, true
 }
 
 // curvePlots are the curves of an evaluation.
-func curvePlots(score string, curves []*plumblinev1.Curve) []Plot {
+func curvePlots(score string, curves []*plumblinev1.Curve) []page.Plot {
 	axes := map[string][4]string{
 		"roc":           {"ROC of ", "false-alarm rate", "catch rate", "All thresholds of the score."},
 		"pr":            {"Precision and recall of ", "recall", "precision", "All thresholds of the score."},
 		"risk_coverage": {"Risk and coverage of ", "share of records covered, highest scores first", "share of negatives among them", "What is wrong among the records that are accepted."},
 	}
-	var out []Plot
+	var out []page.Plot
 	for _, curve := range curves {
 		text, known := axes[curve.GetName()]
 		if !known {
 			continue
 		}
-		p := newPlot(text[1], text[2])
+		p := page.NewPlot(text[1], text[2])
 		var points plotter.XYs
 		for _, point := range curve.GetPoints() {
 			points = append(points, plotter.XY{X: point.GetX(), Y: point.GetY()})
 		}
-		addLine(p, points, good, "", false)
+		page.AddLine(p, points, page.Good, "", false)
 		if curve.GetName() == "roc" {
-			addLine(p, plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, faint, "", true)
+			page.AddLine(p, plotter.XYs{{X: 0, Y: 0}, {X: 1, Y: 1}}, page.Faint, "", true)
 		}
-		unit(p)
-		out = append(out, Plot{Name: curve.GetName(), Title: text[0] + score, drawn: p, height: defaultHeight, Caption: text[3]})
+		page.Unit(p)
+		out = append(out, page.Plot{Name: curve.GetName(), Title: text[0] + score, Drawn: p, Height: page.DefaultHeight, Caption: text[3]})
 	}
 	return out
 }
 
 // replayFrontier shows quality against cost over all thresholds, with the fixed
 // routings.
-func replayFrontier(replay *plumblinev1.ReplayResponse) (Plot, bool) {
-	p := newPlot("share of questions that retrieve", "mean F1")
+func replayFrontier(replay *plumblinev1.ReplayResponse) (page.Plot, bool) {
+	p := page.NewPlot("share of questions that retrieve", "mean F1")
 	var points plotter.XYs
 	for _, point := range replay.GetFrontier() {
 		points = append(points, plotter.XY{X: point.GetRouteRate(), Y: point.GetF1()})
@@ -390,35 +391,35 @@ func replayFrontier(replay *plumblinev1.ReplayResponse) (Plot, bool) {
 		byName[policy.GetName()] = policy
 	}
 	if len(byName) == 0 {
-		return Plot{}, false
+		return page.Plot{}, false
 	}
 	never, always := byName["never"].GetMetrics()["f1"], byName["always"].GetMetrics()["f1"]
 	if len(points) > 0 {
 		points = append(points, plotter.XY{X: 1, Y: always.GetValue()})
-		addLine(p, points, good, "all thresholds of the score", false)
+		page.AddLine(p, points, page.Good, "all thresholds of the score", false)
 	}
-	addLine(p, plotter.XYs{{X: 0, Y: never.GetValue()}, {X: 1, Y: always.GetValue()}}, faint, "random, on average", true)
+	page.AddLine(p, plotter.XYs{{X: 0, Y: never.GetValue()}, {X: 1, Y: always.GetValue()}}, page.Faint, "random, on average", true)
 	marks := []struct {
 		name  string
 		color color.NRGBA
 		shape draw.GlyphDrawer
 	}{
-		{"policy", ink, draw.CircleGlyph{}},
-		{"random", faint, draw.CrossGlyph{}},
-		{"never", fourth, draw.SquareGlyph{}},
-		{"always", weak, draw.SquareGlyph{}},
-		{"oracle", chosen, draw.PyramidGlyph{}},
+		{"policy", page.Ink, draw.CircleGlyph{}},
+		{"random", page.Faint, draw.CrossGlyph{}},
+		{"never", page.Fourth, draw.SquareGlyph{}},
+		{"always", page.Weak, draw.SquareGlyph{}},
+		{"oracle", page.Chosen, draw.PyramidGlyph{}},
 	}
 	for _, m := range marks {
 		if policy, ok := byName[m.name]; ok {
 			metrics := policy.GetMetrics()
-			addPoint(p, metrics["route_rate"].GetValue(), metrics["f1"].GetValue(), m.color, m.shape, m.name)
+			page.AddPoint(p, metrics["route_rate"].GetValue(), metrics["f1"].GetValue(), m.color, m.shape, m.name)
 		}
 	}
 	p.X.Min, p.X.Max = -0.02, 1.02
 	p.Y.Max += (p.Y.Max - p.Y.Min) * 0.35
-	return Plot{
-		Name: "replay-frontier", Title: "Cost and quality of routing", drawn: p, height: 4.2 * vg.Inch,
+	return page.Plot{
+		Name: "replay-frontier", Title: "Cost and quality of routing", Drawn: p, Height: 4.2 * vg.Inch,
 		Caption: "Mean F1 for the share of questions that retrieve. Above the dashed line the score routes better than chance.",
 	}, true
 }
@@ -430,12 +431,12 @@ type bar struct {
 }
 
 // distributionPlot stacks, for each group, the shares that fire and that do not.
-func distributionPlot(bars []bar, fires, quiet string) (Plot, bool) {
+func distributionPlot(bars []bar, fires, quiet string) (page.Plot, bool) {
 	bars = first(bars, mostGroups)
 	if len(bars) == 0 {
-		return Plot{}, false
+		return page.Plot{}, false
 	}
-	p := newPlot("", "share of records")
+	p := page.NewPlot("", "share of records")
 	firing, rest := make(plotter.Values, len(bars)), make(plotter.Values, len(bars))
 	names := make([]string, len(bars))
 	for i, b := range bars {
@@ -445,18 +446,18 @@ func distributionPlot(bars []bar, fires, quiet string) (Plot, bool) {
 	lower, errLower := plotter.NewBarChart(firing, size)
 	upper, errUpper := plotter.NewBarChart(rest, size)
 	if errLower != nil || errUpper != nil {
-		return Plot{}, false
+		return page.Plot{}, false
 	}
-	lower.Color, upper.Color = weak, faded(good, medium)
+	lower.Color, upper.Color = page.Weak, page.Faded(page.Good, page.Medium)
 	lower.LineStyle.Width, upper.LineStyle.Width = 0, 0
 	upper.StackOn(lower)
 	p.Add(lower, upper)
-	p.Legend.Add(fires, swatch{weak})
-	p.Legend.Add(quiet, swatch{good})
+	p.Legend.Add(fires, page.Swatch{NRGBA: page.Weak})
+	p.Legend.Add(quiet, page.Swatch{NRGBA: page.Good})
 	nominal(p, names)
 	p.Y.Min, p.Y.Max = 0, 1.25
-	return Plot{
-		Name: "routing", Title: "Routing by group", drawn: p, height: 4 * vg.Inch,
+	return page.Plot{
+		Name: "routing", Title: "Routing by group", Drawn: p, Height: 4 * vg.Inch,
 		Caption: "How the policy routes each group of the held-out split.",
 	}, true
 }

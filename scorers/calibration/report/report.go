@@ -1,18 +1,15 @@
-// Package report writes what a calibration found as one HTML page that needs
-// nothing else: tables with intervals, the reason of every verdict, and plots
-// that follow the reader's light or dark scheme. The plots can also be had one
-// by one, as SVG or PNG.
+// Package report writes what a calibration found as one HTML page (see package
+// page): tables with intervals, the reason of every verdict, and plots.
 package report
 
 import (
-	"bytes"
-	_ "embed"
-	"html/template"
 	"io"
+	"slices"
 	"time"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/calibration"
+	"plumbline/scorers/page"
 )
 
 // Input is what a report shows. Of Fit, Evaluate and Replay, those that are nil
@@ -35,58 +32,18 @@ type Input struct {
 	ReplayOptions *plumblinev1.ReplayOptions
 }
 
-// section is one heading of a page with what stands below it.
-type section struct {
-	Title      string
-	Paragraphs []string
-	Tables     []table
-	Figures    []figure
-}
-
-type table struct {
-	Caption string
-	Head    []string
-	Rows    [][]string
-}
-
-type figure struct {
-	Title, Caption string
-	SVG            template.HTML
-}
-
-// page is what the template shows.
-type page struct {
-	Title, Version, FittedAt string
-	Summary                  []string
-	Warnings                 []string
-	Sections                 []section
-	Policy                   string
-}
-
-//go:embed page.html
-var source string
-
 // Write writes the page.
 func Write(w io.Writer, in Input) error {
-	parsed, err := template.New("page").Parse(source)
-	if err != nil {
-		return err
-	}
 	content, err := compose(in)
 	if err != nil {
 		return err
 	}
-	var out bytes.Buffer
-	if err := parsed.Execute(&out, content); err != nil {
-		return err
-	}
-	_, err = w.Write(out.Bytes())
-	return err
+	return page.Write(w, content)
 }
 
 // Plots returns the plots of the page, in its order.
-func Plots(in Input) ([]Plot, error) {
-	var all []Plot
+func Plots(in Input) ([]page.Plot, error) {
+	var all []page.Plot
 	for _, part := range parts(in) {
 		_, plots, err := part()
 		if err != nil {
@@ -98,8 +55,8 @@ func Plots(in Input) ([]Plot, error) {
 }
 
 // parts are the parts of the report that the input has.
-func parts(in Input) []func() (section, []Plot, error) {
-	var all []func() (section, []Plot, error)
+func parts(in Input) []func() (page.Section, []page.Plot, error) {
+	var all []func() (page.Section, []page.Plot, error)
 	if in.Fit != nil {
 		all = append(all, in.choice, in.cost)
 	}
@@ -112,29 +69,22 @@ func parts(in Input) []func() (section, []Plot, error) {
 	return all
 }
 
-func compose(in Input) (page, error) {
-	p := page{Title: in.Title, Version: in.Version, Summary: in.summary()}
+func compose(in Input) (page.Page, error) {
+	p := page.Page{Title: in.Title, Origin: "plumbline " + in.Version, Summary: in.summary()}
 	if provenance := in.Fit.GetPolicy().GetProvenance(); provenance.GetFittedAt() != nil {
-		p.FittedAt = provenance.GetFittedAt().AsTime().Format(time.RFC3339)
+		p.Origin += ", " + provenance.GetFittedAt().AsTime().Format(time.RFC3339)
 	}
-	p.Warnings = append(p.Warnings, in.Fit.GetWarnings()...)
-	p.Warnings = append(p.Warnings, in.Evaluate.GetWarnings()...)
-	p.Warnings = append(p.Warnings, in.Replay.GetWarnings()...)
+	p.Remarks = slices.Concat(in.Fit.GetWarnings(), in.Evaluate.GetWarnings(), in.Replay.GetWarnings())
 	for _, part := range parts(in) {
 		s, plots, err := part()
 		if err != nil {
-			return page{}, err
+			return page.Page{}, err
 		}
-		for _, plot := range plots {
-			svg, err := plot.inline()
-			if err != nil {
-				return page{}, err
-			}
-			// The drawing is ours; what names it holds were escaped by it.
-			s.Figures = append(s.Figures, figure{Title: plot.Title, Caption: plot.Caption, SVG: template.HTML(svg)}) //nolint:gosec // see above
-		}
+		s.Plots = plots
 		p.Sections = append(p.Sections, s)
 	}
-	p.Policy = policyText(in.Fit.GetPolicy())
+	if policy := policyText(in.Fit.GetPolicy()); policy != "" {
+		p.Appendix = &page.Appendix{Title: "The policy in full", JSON: policy}
+	}
 	return p, nil
 }

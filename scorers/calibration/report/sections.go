@@ -14,6 +14,7 @@ import (
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/calibration"
 	"plumbline/scorers/gate"
+	"plumbline/scorers/page"
 )
 
 // metricNames explain figures, in the order in which tables have them.
@@ -202,7 +203,7 @@ func (in Input) replaySummary() []string {
 }
 
 // choice is how signals were chosen.
-func (in Input) choice() (section, []Plot, error) {
+func (in Input) choice() (page.Section, []page.Plot, error) {
 	rows := make([][]string, 0, len(in.Fit.GetSignals()))
 	for _, v := range in.Fit.GetSignals() {
 		verdict, threshold, direction := "dropped", "–", side(v)
@@ -220,11 +221,11 @@ func (in Input) choice() (section, []Plot, error) {
 			interval(v.GetCatchRate()), interval(v.GetEscalationRate()),
 		})
 	}
-	s := section{
+	s := page.Section{
 		Title: "How the signals were chosen",
 		Paragraphs: []string{fmt.Sprintf("Measured on the calibration split of %d labelled records. Separation is the larger of AUROC and 1 − AUROC, "+
 			"with a 95 %% bootstrap interval; one half is a coin flip.", in.Fit.GetCalibrationSize())},
-		Tables: []table{{
+		Tables: []page.Table{{
 			Caption: "Every signal, the strongest first",
 			Head:    []string{"signal", "separation", "weak when", "verdict", "reason", "floor", "catches", "escalates"},
 			Rows:    rows,
@@ -233,7 +234,7 @@ func (in Input) choice() (section, []Plot, error) {
 	if in.Data == nil {
 		return s, nil, nil
 	}
-	var plots []Plot
+	var plots []page.Plot
 	if p, ok := separationPlot(in.Data, in.Fit.GetSignals()); ok {
 		plots = append(plots, p)
 	}
@@ -246,8 +247,8 @@ func (in Input) choice() (section, []Plot, error) {
 }
 
 // cost is what the policy does on the held-out split.
-func (in Input) cost() (section, []Plot, error) {
-	s := section{Title: "What the policy does"}
+func (in Input) cost() (page.Section, []page.Plot, error) {
+	s := page.Section{Title: "What the policy does"}
 	if in.Fit.GetPolicy() == nil {
 		s.Paragraphs = []string{"There is no policy: " + in.Fit.GetReason() + "."}
 		return s, nil, nil
@@ -278,10 +279,10 @@ func (in Input) cost() (section, []Plot, error) {
 
 // strongestReliability calibrates the strongest kept signal on the held-out
 // split; there is none where too few records are held out.
-func (in Input) strongestReliability() (Plot, bool) {
+func (in Input) strongestReliability() (page.Plot, bool) {
 	chosen := kept(in.Fit.GetSignals())
 	if len(chosen) == 0 {
-		return Plot{}, false
+		return page.Plot{}, false
 	}
 	signal := chosen[0]
 	response, err := calibration.Evaluate(in.Data, &plumblinev1.EvaluateOptions{
@@ -289,7 +290,7 @@ func (in Input) strongestReliability() (Plot, bool) {
 		Split: plumblinev1.Split_SPLIT_TEST, Seed: in.FitOptions.GetSeed(), Bins: 10, Bootstrap: 200,
 	}, calibration.Gates{})
 	if err != nil {
-		return Plot{}, false
+		return page.Plot{}, false
 	}
 	return reliabilityPlot(signal.GetSignal(), response.GetReliability())
 }
@@ -331,8 +332,8 @@ func groupName(dataset, model string) string {
 }
 
 // metricTable has a row for each figure and a column for each set of them.
-func metricTable(caption string, sets map[string]map[string]*plumblinev1.Estimate, order ...string) table {
-	t := table{Caption: caption, Head: append([]string{"figure"}, order...)}
+func metricTable(caption string, sets map[string]map[string]*plumblinev1.Estimate, order ...string) page.Table {
+	t := page.Table{Caption: caption, Head: append([]string{"figure"}, order...)}
 	for _, metric := range metricNames {
 		row := []string{metric.text}
 		known := false
@@ -348,8 +349,8 @@ func metricTable(caption string, sets map[string]map[string]*plumblinev1.Estimat
 	return t
 }
 
-func groupTable(caption string, groups []*plumblinev1.GroupMetrics, metrics ...string) table {
-	t := table{Caption: caption, Head: []string{"group", "records"}}
+func groupTable(caption string, groups []*plumblinev1.GroupMetrics, metrics ...string) page.Table {
+	t := page.Table{Caption: caption, Head: []string{"group", "records"}}
 	for _, m := range metrics {
 		t.Head = append(t.Head, textOf(m))
 	}
@@ -373,10 +374,10 @@ func textOf(metric string) string {
 }
 
 // evaluation shows the figures of a policy or score.
-func (in Input) evaluation() (section, []Plot, error) {
+func (in Input) evaluation() (page.Section, []page.Plot, error) {
 	name := cmp.Or(in.EvaluateOptions.GetPolicy(), in.EvaluateOptions.GetScore())
 	against := cmp.Or(in.EvaluateOptions.GetAgainstPolicy(), in.EvaluateOptions.GetAgainstScore())
-	s := section{Title: "Figures of " + name, Paragraphs: []string{"With 95 % bootstrap intervals."}}
+	s := page.Section{Title: "Figures of " + name, Paragraphs: []string{"With 95 % bootstrap intervals."}}
 	sets, order := map[string]map[string]*plumblinev1.Estimate{name: in.Evaluate.GetMetrics()}, []string{name}
 	if against != "" {
 		sets[against] = in.Evaluate.GetAgainstMetrics()
@@ -407,13 +408,13 @@ func (in Input) evaluation() (section, []Plot, error) {
 	}
 	plots := curvePlots(name, in.Evaluate.GetCurves())
 	if p, ok := reliabilityPlot(name, in.Evaluate.GetReliability()); ok {
-		plots = append([]Plot{p}, plots...)
+		plots = append([]page.Plot{p}, plots...)
 	}
 	return s, plots, nil
 }
 
 // ofAScore words figures for a score, which predicts and does not act.
-func ofAScore(t table) table {
+func ofAScore(t page.Table) page.Table {
 	words := strings.NewReplacer(
 		"records escalated", "records predicted positive", "negatives escalated", "negatives predicted positive",
 		"among the escalated", "among those predicted positive", "among the committed", "among those predicted negative",
@@ -424,8 +425,8 @@ func ofAScore(t table) table {
 	return t
 }
 
-func comparisonTable(comparisons []*plumblinev1.PairedComparison) table {
-	t := table{
+func comparisonTable(comparisons []*plumblinev1.PairedComparison) page.Table {
+	t := page.Table{
 		Caption: "Paired differences: first minus second, with paired bootstrap intervals; p by Wilcoxon’s signed-rank test, adjusted by Holm",
 		Head:    []string{"group", "first", "second", "figure", "difference", "p", "p adjusted"},
 	}
@@ -446,17 +447,17 @@ func probability(p *float64) string {
 }
 
 // replay shows routings side by side.
-func (in Input) replay() (section, []Plot, error) {
+func (in Input) replay() (page.Section, []page.Plot, error) {
 	name := cmp.Or(in.ReplayOptions.GetPolicy(), in.ReplayOptions.GetScore())
 	ties := "retrieves"
 	if in.Replay.GetOracleSkipsTies() {
 		ties = "does not retrieve"
 	}
-	s := section{
+	s := page.Section{
 		Title: "Routing by " + name,
 		Paragraphs: []string{"Recorded outcomes of both arms, recombined. Failures count as zero. Random retrieves for as many questions of each group as the policy, " +
 			"by a fixed hash. The oracle takes the better arm, which nobody can know beforehand; where both are equally good it " + ties + ". A probe’s cost is added to the policy alone."},
-		Tables: []table{routingTable("All questions", in.Replay.GetPolicies())},
+		Tables: []page.Table{routingTable("All questions", in.Replay.GetPolicies())},
 	}
 	if success := in.Replay.GetSuccessOnly(); len(success) > 0 {
 		s.Tables = append(s.Tables, routingTable("Only questions on which neither arm failed", success))
@@ -468,7 +469,7 @@ func (in Input) replay() (section, []Plot, error) {
 		s.Tables = append(s.Tables, metricTable("How the score predicts a strictly positive benefit", map[string]map[string]*plumblinev1.Estimate{"score": b}, "score"))
 	}
 	s.Tables = append(s.Tables, comparisonTable(in.Replay.GetComparisons()))
-	var plots []Plot
+	var plots []page.Plot
 	if p, ok := replayFrontier(in.Replay); ok {
 		plots = append(plots, p)
 	}
@@ -486,9 +487,9 @@ func (in Input) replay() (section, []Plot, error) {
 	return s, plots, nil
 }
 
-func routingTable(caption string, policies []*plumblinev1.RoutedPolicy) table {
+func routingTable(caption string, policies []*plumblinev1.RoutedPolicy) page.Table {
 	metrics := []string{"f1", "em", "route_rate", "passages", "tokens", "calls"}
-	t := table{Caption: caption, Head: []string{"routing"}}
+	t := page.Table{Caption: caption, Head: []string{"routing"}}
 	for _, m := range metrics {
 		t.Head = append(t.Head, textOf(m))
 	}

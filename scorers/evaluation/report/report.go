@@ -4,6 +4,7 @@ package report
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 
 	"plumbline/scorers/evaluation"
@@ -35,6 +36,11 @@ type Verifier struct {
 	// whole or split.
 	Mode   string `json:"mode"`
 	Claims string `json:"claims"`
+}
+
+// String names the verifier for people.
+func (v Verifier) String() string {
+	return fmt.Sprintf("%s (%s; mode %s, claims %s)", v.Name, v.Digest, v.Mode, v.Claims)
 }
 
 // Throughput is what the scoring took, over all sittings.

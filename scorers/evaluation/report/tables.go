@@ -8,14 +8,8 @@ import (
 	"strings"
 
 	"plumbline/scorers/evaluation"
+	"plumbline/scorers/page"
 )
-
-// Table is one table of a report.
-type Table struct {
-	Title, Caption string
-	Head           []string
-	Rows           [][]string
-}
 
 // headings are the figures' names for people.
 var headings = map[evaluation.Name]string{
@@ -31,14 +25,24 @@ var (
 	ranking = all[:3]
 )
 
-// tables are all tables of the report, in its order.
-func (r *Report) tables() []Table {
-	out := []Table{r.setTable(), r.partTable("By document length", r.Lengths), r.partTable("By claim type", r.Types)}
+// section is a table under its title.
+type section struct {
+	title string
+	page.Table
+}
+
+// sections are all tables of the report, in its order.
+func (r *Report) sections() []section {
+	out := []section{
+		{"Sets", r.setTable()},
+		{"By document length", partTable(r.Lengths)},
+		{"By claim type", partTable(r.Types)},
+	}
 	if r.Against != nil {
-		out = append(out, r.againstTable())
+		out = append(out, section{"Against " + r.Against.Verifier.Name, r.againstTable()})
 	}
 	if len(r.Published) > 0 {
-		out = append(out, r.publishedTable())
+		out = append(out, section{"Beside published figures", r.publishedTable()})
 	}
 	return out
 }
@@ -50,9 +54,8 @@ func head(first []string, names []evaluation.Name) []string {
 	return first
 }
 
-func (r *Report) setTable() Table {
-	t := Table{
-		Title: "Sets",
+func (r *Report) setTable() page.Table {
+	t := page.Table{
 		Caption: fmt.Sprintf("With 95 %% intervals of a bootstrap over documents. BAcc is balanced accuracy at %g; BAcc chosen is that at a threshold that never saw the row (%s).",
 			r.Options.Threshold, r.chosenText()),
 		Head: head([]string{"set", "rows", "supported", "documents"}, all),
@@ -73,9 +76,8 @@ func (r *Report) chosenText() string {
 		r.Chosen.Method, r.Chosen.Halves[0], r.Chosen.Halves[1], *r.Chosen.All)
 }
 
-func (r *Report) partTable(title string, parts []evaluation.Part) Table {
-	t := Table{
-		Title:   title,
+func partTable(parts []evaluation.Part) page.Table {
+	t := page.Table{
 		Caption: "Means over the sets that have at least ten rows of either class there.",
 		Head:    head([]string{"part", "sets", "rows"}, ranking),
 	}
@@ -85,9 +87,8 @@ func (r *Report) partTable(title string, parts []evaluation.Part) Table {
 	return t
 }
 
-func (r *Report) againstTable() Table {
-	t := Table{
-		Title: "Against " + r.Against.Verifier.Name,
+func (r *Report) againstTable() page.Table {
+	t := page.Table{
 		Caption: fmt.Sprintf("Differences to %s on the same rows, with paired 95 %% intervals and the two-sided p of the bootstrap. %d rows that only one of the two has a score for are left out.",
 			r.Against.Verifier, r.Against.Unmatched),
 		Head: []string{"set", "rows"},
@@ -105,15 +106,9 @@ func (r *Report) againstTable() Table {
 	return t
 }
 
-// String names the verifier for people.
-func (v Verifier) String() string {
-	return fmt.Sprintf("%s (%s; mode %s, claims %s)", v.Name, v.Digest, v.Mode, v.Claims)
-}
-
-func (r *Report) publishedTable() Table {
+func (r *Report) publishedTable() page.Table {
 	names := systems(r.Published)
-	t := Table{
-		Title:   "Beside published figures",
+	t := page.Table{
 		Caption: "Not on the same rows: ours are those of the set here, published are whole test sets. " + r.source() + ".",
 		Head:    append([]string{"set", "published as", "here"}, names...),
 	}
@@ -197,8 +192,8 @@ func (r *Report) WriteMarkdown(w io.Writer) error {
 	for _, line := range r.summary() {
 		fmt.Fprintf(&out, "\n%s\n", line)
 	}
-	for _, t := range r.tables() {
-		fmt.Fprintf(&out, "\n## %s\n\n%s\n\n", t.Title, t.Caption)
+	for _, t := range r.sections() {
+		fmt.Fprintf(&out, "\n## %s\n\n%s\n\n", t.title, t.Caption)
 		writeRow(&out, t.Head)
 		rule := make([]string, len(t.Head))
 		for i := range rule {
