@@ -9,7 +9,11 @@ require (
 
 require github.com/fsnotify/fsnotify v1.10.1
 
-require github.com/failsafe-go/failsafe-go v0.9.8 // indirect
+require (
+	github.com/cenkalti/backoff/v5 v5.0.3 // indirect
+	github.com/kballard/go-shellquote v0.0.0-20180428030007-95032a82bc51 // indirect
+	github.com/sony/gobreaker/v2 v2.4.0 // indirect
+)
 
 require (
 	buf.build/gen/go/bufbuild/protovalidate/protocolbuffers/go v1.36.12-20260825204119-511051f7f437.2

@@ -553,14 +553,14 @@ func TestDeadlineAndCancellationReachTheSidecar(t *testing.T) {
 	if theirs := <-deadlines; theirs.IsZero() || theirs.After(ours.Add(100*time.Millisecond)) {
 		t.Errorf("the sidecar's deadline is %v, ours %v", theirs, ours)
 	}
-	<-ended
+	_ = <-ended
 
 	ctx, cancel = context.WithCancel(t.Context())
 	go func() { <-deadlines; cancel() }()
 	if _, err := v.Verify(ctx, questions(1)); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancellation: %v", err)
 	}
-	<-ended
+	_ = <-ended
 }
 
 func TestStatusesMapToTheErrorsOfVerifiers(t *testing.T) {
@@ -588,7 +588,7 @@ func TestStatusesMapToTheErrorsOfVerifiers(t *testing.T) {
 			t.Errorf("%v became %v, want %v", c.sent, err, c.want)
 		}
 		retry, says := errors.AsType[*entail.RetryAfter](err)
-		if says != (c.want == entail.ErrBusy) || says && retry.After != time.Second {
+		if says != errors.Is(c.want, entail.ErrBusy) || says && retry.After != time.Second {
 			t.Errorf("%v: retry after %+v", c.sent, retry)
 		}
 	}

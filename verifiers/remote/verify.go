@@ -3,7 +3,6 @@ package remote
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"iter"
 	"math"
@@ -16,6 +15,7 @@ import (
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail"
 	"plumbline/scorers/score"
+	"plumbline/verifiers"
 )
 
 const (
@@ -63,7 +63,7 @@ func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batc
 		err = sendErr
 	}
 	if err == nil {
-		err = c.outage()
+		err = verifiers.Outage(c.batch)
 	}
 	if err != nil {
 		return entail.Batch{}, err
@@ -280,22 +280,6 @@ func (c *call) scores(id string, p *plumblinev1.ClassProbabilities) (entail.Resu
 		Contradiction: p.GetContradiction(),
 		ThreeClass:    c.threeClass,
 	}}, nil
-}
-
-// outage is the error of a call in which the other side could not ask its
-// model about a single pair: the call failed, not its pairs.
-func (c *call) outage() error {
-	var first *score.Missing
-	for _, i := range c.sends {
-		missing, failed := errors.AsType[*score.Missing](c.batch.Results[i].Err)
-		if !failed || missing.Status != plumblinev1.Status_STATUS_VERIFIER_UNAVAILABLE {
-			return nil
-		}
-		if first == nil {
-			first = missing
-		}
-	}
-	return fmt.Errorf("%w: %s", entail.ErrUnavailable, first.Reason)
 }
 
 // brief is a reason of bounded length.
