@@ -1,0 +1,112 @@
+"""How a client connects: retries and TLS."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+
+import grpc
+
+_MAX_ATTEMPTS = 5  # gRPC's own bound
+
+
+@dataclass(frozen=True)
+class Retry:
+    """When a call is tried again: if the server was not reached, is shutting down, or
+    refused for load. It then waits as long as the server says.
+
+    Retries have a budget, so that they cannot multiply the load of a server in
+    trouble: each failure takes a token out of a bucket of `budget`, each success
+    puts `refill` back, and no call is retried while the bucket is not more than half
+    full. Where every call fails, a client makes `budget / 2` retries at most.
+    """
+
+    max_attempts: int = 4
+    """Attempts of one call, the first included; 2 to 5."""
+    initial_backoff: float = 0.1
+    """Seconds before the second attempt at most; the delay is drawn at random."""
+    max_backoff: float = 5.0
+    """Seconds between two attempts at most."""
+    multiplier: float = 2.0
+    """Growth of the delay from attempt to attempt."""
+    budget: int = 10
+    """Tokens of the full bucket; 1 to 1,000."""
+    refill: float = 0.1
+    """Tokens that a success puts back."""
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.max_attempts <= _MAX_ATTEMPTS:
+            raise ValueError(f"max_attempts: give 2 to {_MAX_ATTEMPTS}, or retry=None for a single attempt")
+        if not 1 <= self.budget <= 1000:
+            raise ValueError("budget: give 1 to 1000")
+        for name in ("initial_backoff", "max_backoff", "multiplier", "refill"):
+            if not 0 < getattr(self, name) < math.inf:
+                raise ValueError(f"{name}: give a positive number")
+
+
+@dataclass(frozen=True)
+class TLS:
+    """The PEM files of a secure connection."""
+
+    ca_file: str | None = None
+    """The authorities to trust; None means the system's."""
+    cert_file: str | None = None
+    """The client's certificate chain, for servers that ask for one (mutual TLS)."""
+    key_file: str | None = None
+    """The certificate's private key."""
+
+    def __post_init__(self) -> None:
+        if (self.cert_file is None) != (self.key_file is None):
+            raise ValueError("cert_file and key_file: give both or none")
+
+    def credentials(self) -> grpc.ChannelCredentials:
+        """What grpc makes of the files. Raises OSError if one cannot be read."""
+        return grpc.ssl_channel_credentials(
+            root_certificates=_read(self.ca_file),
+            private_key=_read(self.key_file),
+            certificate_chain=_read(self.cert_file),
+        )
+
+
+def _read(path: str | None) -> bytes | None:
+    return None if path is None else Path(path).read_bytes()
+
+
+def credentials(tls: bool | TLS) -> grpc.ChannelCredentials | None:
+    """The credentials of a channel; None means plain text."""
+    if isinstance(tls, TLS):
+        return tls.credentials()
+    return TLS().credentials() if tls else None
+
+
+def channel_options(retry: Retry | None) -> list[tuple[str, str | int]]:
+    """The options of a channel, by the names that grpc gives them."""
+    options: list[tuple[str, str | int]] = [
+        # A reply is as large as its request makes it; only the server has to be
+        # protected from large messages.
+        ("grpc.max_receive_message_length", -1),
+        ("grpc.enable_retries", 0 if retry is None else 1),
+    ]
+    if retry is not None:
+        options.append(("grpc.service_config", json.dumps(_service_config(retry))))
+    return options
+
+
+def _service_config(retry: Retry) -> dict[str, object]:
+    return {
+        "methodConfig": [
+            {
+                "name": [{}],
+                "retryPolicy": {
+                    "maxAttempts": retry.max_attempts,
+                    "initialBackoff": f"{retry.initial_backoff:.9f}s",
+                    "maxBackoff": f"{retry.max_backoff:.9f}s",
+                    "backoffMultiplier": retry.multiplier,
+                    "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
+                },
+            }
+        ],
+        "retryThrottling": {"maxTokens": retry.budget, "tokenRatio": retry.refill},
+    }
