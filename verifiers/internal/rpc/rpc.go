@@ -1,0 +1,119 @@
+// Package rpc asks servers that speak other people's protocols over gRPC.
+package rpc
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/url"
+	"time"
+
+	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/status"
+
+	"plumbline/scorers/entail"
+)
+
+// Transports are the schemes that Dial knows.
+const (
+	Plain = "grpc"
+	TLS   = "grpcs"
+)
+
+// maxReplyBytes bounds a reply after decompression.
+const maxReplyBytes = 8 << 20
+
+// Dial prepares the connection to a server. It does not wait: a server that
+// does not answer fails the calls. The key, if there is one, is sent as a bearer
+// token; timeout bounds one call.
+func Dial(server *url.URL, key string, timeout time.Duration) (*grpc.ClientConn, error) {
+	transport := insecure.NewCredentials()
+	if server.Scheme == TLS {
+		transport = credentials.NewTLS(&tls.Config{MinVersion: tls.VersionTLS12})
+	}
+	options := []grpc.DialOption{
+		grpc.WithTransportCredentials(transport),
+		grpc.WithDisableServiceConfig(), // nobody who owns a DNS zone sets policy here
+		grpc.WithUserAgent("plumbline"),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReplyBytes)),
+		grpc.WithUnaryInterceptor(bounded(timeout)),
+	}
+	if key != "" {
+		options = append(options, grpc.WithPerRPCCredentials(bearer(key)))
+	}
+	conn, err := grpc.NewClient("dns:///"+server.Host, options...)
+	if err != nil {
+		return nil, fmt.Errorf("verifier address: %w", err)
+	}
+	return conn, nil
+}
+
+// bearer is an API key.
+type bearer string
+
+// GetRequestMetadata implements credentials.PerRPCCredentials.
+func (b bearer) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {
+	return map[string]string{"authorization": "Bearer " + string(b)}, nil
+}
+
+// RequireTransportSecurity implements credentials.PerRPCCredentials. Whoever
+// writes grpc:// has a network on which that is right.
+func (bearer) RequireTransportSecurity() bool { return false }
+
+// bounded gives each call its time and maps its failure.
+func bounded(timeout time.Duration) grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption) error {
+		within, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		err := call(within, method, in, out, conn, options...)
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return ctx.Err()
+		default:
+			return failure(status.Convert(err))
+		}
+	}
+}
+
+// StatusError is the cause of the error of a call that did not end well.
+type StatusError struct {
+	// Code is the gRPC status.
+	Code codes.Code
+	// Message is the server's, to be looked at and never to be shown where texts
+	// were sent: servers repeat what they were asked.
+	Message string
+}
+
+// Error implements error.
+func (e *StatusError) Error() string { return "gRPC status " + e.Code.String() }
+
+// failure maps a status to the errors that verifiers share: around a
+// *StatusError, and in an *entail.RetryAfter where the server has said when.
+func failure(s *status.Status) error {
+	err := fmt.Errorf("%w: %w", meaning(s.Code()), &StatusError{Code: s.Code(), Message: s.Message()})
+	for _, detail := range s.Details() {
+		if retry, ok := detail.(*errdetails.RetryInfo); ok && retry.GetRetryDelay().AsDuration() > 0 {
+			return &entail.RetryAfter{After: retry.GetRetryDelay().AsDuration(), Err: err}
+		}
+	}
+	return err
+}
+
+func meaning(code codes.Code) error {
+	switch code {
+	case codes.Unavailable, codes.Aborted, codes.DeadlineExceeded, codes.Canceled:
+		return entail.ErrUnavailable
+	case codes.ResourceExhausted:
+		return entail.ErrBusy
+	case codes.Unknown, codes.Internal, codes.DataLoss:
+		return entail.ErrBadReply
+	default:
+		return entail.ErrRejected
+	}
+}
