@@ -22,11 +22,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"plumbline/scorers/entail"
 	"plumbline/scorers/score"
 	"plumbline/verifiers/internal/jsonhttp"
+	"plumbline/verifiers/internal/lazy"
 	"plumbline/verifiers/internal/requests"
 )
 
@@ -37,10 +36,7 @@ type Verifier struct {
 	client  *jsonhttp.Client
 	limiter *requests.Limiter
 	closed  atomic.Bool
-	// settling is held while the server is asked what it can do.
-	settling *semaphore.Weighted
-	// described is the description, once the server has answered.
-	described atomic.Pointer[entail.Description]
+	described *lazy.Value[entail.Description]
 }
 
 // Open prepares the client. It asks nothing yet: a server that does not answer
@@ -51,10 +47,10 @@ func Open(config Config) (*Verifier, error) {
 		return nil, fmt.Errorf("openai verifier: %w", err)
 	}
 	return &Verifier{
-		config:   config,
-		client:   jsonhttp.New(config.URL, key, config.Timeout, config.Concurrency),
-		limiter:  requests.NewLimiter(config.Concurrency),
-		settling: semaphore.NewWeighted(1),
+		config:    config,
+		client:    jsonhttp.New(config.URL, key, config.Timeout, config.Concurrency),
+		limiter:   requests.NewLimiter(config.Concurrency),
+		described: lazy.New[entail.Description](),
 	}, nil
 }
 
@@ -71,23 +67,13 @@ func (v *Verifier) Describe(ctx context.Context) (entail.Description, error) {
 	if v.closed.Load() {
 		return entail.Description{}, entail.ErrClosed
 	}
-	if d := v.described.Load(); d != nil {
-		return *d, nil
-	}
-	if err := v.settling.Acquire(ctx, 1); err != nil {
-		return entail.Description{}, err
-	}
-	defer v.settling.Release(1)
-	if d := v.described.Load(); d != nil {
-		return *d, nil
-	}
-	kind, err := v.settle(ctx)
-	if err != nil {
-		return entail.Description{}, err
-	}
-	d := v.describe(kind, v.window(ctx))
-	v.described.Store(&d)
-	return d, nil
+	return v.described.Get(ctx, func(ctx context.Context) (entail.Description, error) {
+		kind, err := v.settle(ctx)
+		if err != nil {
+			return entail.Description{}, err
+		}
+		return v.describe(kind, v.window(ctx)), nil
+	})
 }
 
 // probe is a pair on which a judge that works is sure.
@@ -209,15 +195,14 @@ func (v *Verifier) judge(ctx context.Context, kind entail.ScoreKind, pair entail
 	}
 	begun := time.Now()
 	tally, tokens, err := read(ctx, pair)
-	result := entail.Result{}
 	switch {
 	case err != nil && tooLong(err):
-		result.Err = score.TooLong("the pair does not fit the judge's window; split the premise or the hypothesis")
+		return entail.Batch{}, score.TooLong("the pair does not fit the judge's window; split the premise or the hypothesis")
 	case err != nil:
 		return entail.Batch{}, err
-	default:
-		result.Scores.Entailment, result.Err = tally.support(v.config.MinMass)
 	}
+	var result entail.Result
+	result.Scores.Entailment, result.Err = tally.support(v.config.MinMass)
 	return entail.Batch{
 		Results: []entail.Result{result},
 		Usage:   entail.Usage{Inference: time.Since(begun), Pairs: 1, Tokens: tokens},

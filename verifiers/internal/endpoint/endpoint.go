@@ -117,6 +117,7 @@ func decode(query string, config any) error {
 		MatchName:            func(option, field string) bool { return option == field },
 		DecodeHook: mapstructure.ComposeDecodeHookFunc(
 			mapstructure.StringToTimeDurationHookFunc(),
+			mapstructure.TextUnmarshallerHookFunc(),
 			mapstructure.StringToSliceHookFunc(","),
 		),
 	})

@@ -4,6 +4,7 @@ package requests
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 	"unicode/utf8"
@@ -22,7 +23,8 @@ type Limiter struct{ slots *semaphore.Weighted }
 func NewLimiter(n int) *Limiter { return &Limiter{slots: semaphore.NewWeighted(int64(n))} }
 
 // Ask sends one request. It returns a result for each of the pairs, or the error
-// for which none of them was scored.
+// for which none of them was scored: a *score.Missing if the server refuses a
+// text of the request, any other if it fails.
 type Ask func(ctx context.Context, pairs []entail.Pair) (entail.Batch, error)
 
 // Verify asks about all pairs, at most size in a request. A request that fails
@@ -65,7 +67,7 @@ func (l *Limiter) send(ctx context.Context, pairs []entail.Pair, size int, ask A
 		waited := time.Since(begun)
 		group.Go(func() (err error) {
 			defer l.slots.Release(1)
-			answers[i], err = ask(ctx, part)
+			answers[i], err = isolate(ctx, part, ask)
 			answers[i].Usage.Queue += waited * time.Duration(len(part))
 			return err
 		})
@@ -75,6 +77,31 @@ func (l *Limiter) send(ctx context.Context, pairs []entail.Pair, size int, ask A
 		return entail.Batch{}, err
 	}
 	return merge(parts, answers, failure)
+}
+
+// isolate asks and, where a text is refused, asks again about halves, until the
+// refusal is the result of the pair that it is about and of no other.
+func isolate(ctx context.Context, pairs []entail.Pair, ask Ask) (entail.Batch, error) {
+	batch, err := ask(ctx, pairs)
+	refusal, refused := errors.AsType[*score.Missing](err)
+	switch {
+	case !refused:
+		return batch, err
+	case len(pairs) == 1:
+		return entail.Batch{Results: []entail.Result{{Err: refusal}}}, nil
+	}
+	half := len(pairs) / 2
+	first, err := isolate(ctx, pairs[:half], ask)
+	if err != nil {
+		return entail.Batch{}, err
+	}
+	second, err := isolate(ctx, pairs[half:], ask)
+	if err != nil {
+		return entail.Batch{}, err
+	}
+	first.Results = append(first.Results, second.Results...)
+	first.Usage.Add(second.Usage)
+	return first, nil
 }
 
 // merge joins the answers to the parts of a call; a part without an answer

@@ -4,8 +4,10 @@ package rpc
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -26,6 +28,9 @@ const (
 
 // maxReplyBytes bounds a reply after decompression.
 const maxReplyBytes = 8 << 20
+
+// maxExplanation bounds, in bytes, what is passed on of a server's words.
+const maxExplanation = 300
 
 // Dial prepares the connection to a server. It does not wait: a server that
 // does not answer fails the calls. The key, if there is one, is sent as a bearer
@@ -92,6 +97,22 @@ type StatusError struct {
 
 // Error implements error.
 func (e *StatusError) Error() string { return "gRPC status " + e.Code.String() }
+
+// Explain adds the server's own words to the error of a call that carried no
+// text of a pair.
+func Explain(err error) error {
+	cause, ok := errors.AsType[*StatusError](err)
+	if !ok || cause.Message == "" {
+		return err
+	}
+	return fmt.Errorf("%w: %s", err, strings.ToValidUTF8(cause.Message[:min(len(cause.Message), maxExplanation)], ""))
+}
+
+// TooLarge says whether the server refused a message for its size.
+func TooLarge(err error) bool {
+	cause, ok := errors.AsType[*StatusError](err)
+	return ok && cause.Code == codes.ResourceExhausted && strings.Contains(cause.Message, "larger than max")
+}
 
 // failure maps a status to the errors that verifiers share: around a
 // *StatusError, and in an *entail.RetryAfter where the server has said when.
