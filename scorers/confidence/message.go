@@ -274,7 +274,7 @@ func writeScores(out Output) *plumblinev1.ScoreConfidenceResponse {
 		})
 	}
 	if out.Usage.Verifier != "" {
-		resp.Model = &plumblinev1.ModelInfo{Name: out.Usage.Verifier, Digest: out.Usage.Digest}
+		resp.Model = &plumblinev1.ModelInfo{Name: out.Usage.Verifier, Digest: out.Usage.Digest, Verifier: out.Usage.Configured}
 	}
 	if out.Pairs > 0 {
 		resp.Timing = &plumblinev1.Timing{

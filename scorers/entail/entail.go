@@ -47,10 +47,13 @@ type Usage struct {
 	Pairs, Tokens, CacheHits, Shared int
 	// Verifier and Digest name the model that answered.
 	Verifier, Digest string
+	// Configured is the name under which the verifier that answered is
+	// configured; empty where it has none.
+	Configured string
 }
 
-// Add accumulates the counts and times of another call; Verifier and Digest
-// are taken over where they are not set.
+// Add accumulates the counts and times of another call; the names are taken
+// over where they are not set.
 func (u *Usage) Add(other Usage) {
 	u.Queue += other.Queue
 	u.Tokenization += other.Tokenization
@@ -60,7 +63,7 @@ func (u *Usage) Add(other Usage) {
 	u.CacheHits += other.CacheHits
 	u.Shared += other.Shared
 	if u.Verifier == "" {
-		u.Verifier, u.Digest = other.Verifier, other.Digest
+		u.Verifier, u.Digest, u.Configured = other.Verifier, other.Digest, other.Configured
 	}
 }
 

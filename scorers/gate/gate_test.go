@@ -182,6 +182,46 @@ func TestUncalibratedIsSaidInEveryDecision(t *testing.T) {
 	}
 }
 
+// TestScoresOfAnotherVerifierAreSaid: thresholds hold for the verifier that they
+// were fitted with.
+func TestScoresOfAnotherVerifierAreSaid(t *testing.T) {
+	text := floor + "provenance: {calibrated: true, data_name: d, data_digest: sha256:0, method: youden, verifier_digest: sha256:fitted}\n"
+	set, err := (&gate.Set{}).With(parse(t, text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	telemetry := func(digests ...string) *plumblinev1.DecideRequest {
+		subject := new(plumblinev1.Telemetry)
+		for _, digest := range digests {
+			subject.Models = append(subject.Models, &plumblinev1.ModelInfo{Digest: digest})
+		}
+		return &plumblinev1.DecideRequest{Policy: "floor", Subject: &plumblinev1.DecideRequest_Telemetry{Telemetry: subject}}
+	}
+	inputs := func(digest string, thresholds map[string]float64) *plumblinev1.DecideRequest {
+		req := request(t, "floor", map[string]any{"x": 0.6}, thresholds)
+		req.VerifierDigest = digest
+		return req
+	}
+	for name, c := range map[string]struct {
+		req   *plumblinev1.DecideRequest
+		warns bool
+	}{
+		"telemetry of the same":    {telemetry("sha256:fitted"), false},
+		"telemetry of none":        {telemetry(), false},
+		"telemetry of another":     {telemetry("sha256:other"), true},
+		"telemetry of both":        {telemetry("sha256:fitted", "sha256:other"), true},
+		"inputs of the same":       {inputs("sha256:fitted", nil), false},
+		"inputs of nobody knows":   {inputs("", nil), false},
+		"inputs of another":        {inputs("sha256:other", nil), true},
+		"thresholds of the caller": {inputs("sha256:other", map[string]float64{"tau": 0.7}), false},
+	} {
+		warnings := strings.Join(decide(t, set, c.req).GetWarnings(), "; ")
+		if strings.Contains(warnings, "sha256:other") != c.warns {
+			t.Errorf("%s: warnings %q", name, warnings)
+		}
+	}
+}
+
 func TestThresholdsOfARequest(t *testing.T) {
 	text := floor + "provenance: {calibrated: true, data_name: d, data_digest: sha256:0, method: youden}\n"
 	set, err := (&gate.Set{}).With(parse(t, text))

@@ -29,10 +29,29 @@ func (s *Set) Decide(req *plumblinev1.DecideRequest) (*plumblinev1.DecideRespons
 	if req.GetTelemetry().GetStale() && s.gates[d.DecidedBy].readsConfidence() {
 		response.Warnings = append(response.Warnings, "the confidence was computed for an earlier answer")
 	}
+	if foreign := s.gates[d.DecidedBy].foreign(req); foreign != "" && d.Calibrated {
+		response.Warnings = append(response.Warnings, foreign)
+	}
 	for _, name := range req.GetShadowPolicies() {
 		response.Shadow = append(response.Shadow, s.shadow(name, in, d.Action))
 	}
 	return response, nil
+}
+
+// foreign is the warning that scores are not of the verifier that the policy's
+// thresholds were fitted with; empty if they are, or if either is not known.
+func (g *Gate) foreign(req *plumblinev1.DecideRequest) string {
+	fitted := g.policy.GetProvenance().GetVerifierDigest()
+	answered := []string{req.GetVerifierDigest()}
+	for _, model := range req.GetTelemetry().GetModels() {
+		answered = append(answered, model.GetDigest())
+	}
+	for _, digest := range answered {
+		if fitted != "" && digest != "" && digest != fitted {
+			return fmt.Sprintf("the thresholds of %s were fitted on scores of the verifier %s, and these are of %s: fit them anew", g.Name(), fitted, digest)
+		}
+	}
+	return ""
 }
 
 func subject(req *plumblinev1.DecideRequest) (Inputs, error) {

@@ -80,7 +80,7 @@ func (ss *session) grade(ctx context.Context, claims []claim) ([]graded, cost) {
 			of[i] = append(of[i], j)
 		}
 	}
-	v := verification{verifier: ss.verifier, recut: ss.recut}
+	v := verification{verifier: ss.verifier}
 	v.run(ctx, jobs)
 	spent := newCost()
 	spent.usage, spent.pairs = v.usage, v.asked

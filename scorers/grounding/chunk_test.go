@@ -147,8 +147,8 @@ func TestTrainedWindowIsPreferred(t *testing.T) {
 	}
 }
 
-// remote knows no tokenizer and refuses premises above a size.
-func remote(bytes int) entail.Verifier {
+// refusing refuses premises above a size, whatever its tokenizer says.
+func refusing(bytes int, tokenizer entail.Tokenizer) entail.Verifier {
 	return described{
 		Verifier: entailtest.Func(func(p entail.Pair) (entail.Scores, error) {
 			if len(p.Premise) > bytes {
@@ -159,16 +159,24 @@ func remote(bytes int) entail.Verifier {
 			}
 			return entailtest.Support(0.1), nil
 		}),
-		change: func(d *entail.Description) { d.Tokenizer = nil },
+		change: func(d *entail.Description) { d.Tokenizer = tokenizer },
 	}
 }
 
-// TestRefusedPairsAreCutAgain where the verifier's tokenizer is not at hand.
+// TestRefusedPairsAreCutAgain where the verifier's tokenizer is not at hand, and
+// where another model answers than the one whose tokenizer it is.
 func TestRefusedPairsAreCutAgain(t *testing.T) {
+	for _, tokenizer := range []entail.Tokenizer{nil, entailtest.Words{}} {
+		findNeedle(t, refusing(200, tokenizer))
+	}
+}
+
+func findNeedle(t *testing.T, v entail.Verifier) {
+	t.Helper()
 	text := strings.Repeat("Tomatoes like warm beds. ", 40) + "Here is the needle. " + strings.Repeat("Roses do too. ", 40)
 	req := evidenceOf(text)
 	req.Claims = []*plumblinev1.Claim{{Text: "There is a needle."}}
-	r := newScorer(t).Score(t.Context(), remote(200), req)
+	r := newScorer(t).Score(t.Context(), v, req)
 	c := r.GetClaims()[0]
 	near(t, "support", c.GetSupport().GetValue(), 0.9)
 	if part := text[c.GetBest().GetStart():c.GetBest().GetEnd()]; part != c.GetBest().GetQuote() || !strings.Contains(part, "needle") || len(part) > 200 {
@@ -181,7 +189,7 @@ func TestRefusedPairsAreCutAgain(t *testing.T) {
 func TestHopelessVerifierIsNotAskedForEver(t *testing.T) {
 	req := evidenceOf(strings.Repeat("Tomatoes like warm beds. ", 100))
 	req.Claims = []*plumblinev1.Claim{{Text: "There is a needle."}}
-	r := newScorer(t).Score(t.Context(), remote(0), req)
+	r := newScorer(t).Score(t.Context(), refusing(0, nil), req)
 	if r.GetStatus() != plumblinev1.Status_STATUS_TOO_LONG {
 		t.Errorf("status %v", r.GetStatus())
 	}

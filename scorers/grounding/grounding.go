@@ -81,7 +81,6 @@ type session struct {
 	languages languages
 	rules     *miniCheckRules
 	evidence  *evidence
-	recut     bool
 	// fault is why nothing can be scored; nil if something can.
 	fault    *score.Missing
 	warnings []string
@@ -107,7 +106,7 @@ func (s *Scorer) open(ctx context.Context, v entail.Verifier, opts options, pass
 		ss.model.MaxTokens, ss.model.PairOverhead = defaultWindow, defaultOverhead
 	}
 	if ss.model.Tokenizer == nil {
-		ss.model.Tokenizer, ss.recut = estimate{}, true
+		ss.model.Tokenizer = estimate{}
 	}
 	ss.languages = newLanguages(ss.model.Languages)
 	ss.form.template = ss.model.QATemplate

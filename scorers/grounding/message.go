@@ -95,9 +95,7 @@ func (r *result) message() *plumblinev1.ScoreGroundingResponse {
 	out.GMean, out.GMin = r.score(r.gMean), r.score(r.gMin)
 	out.SupportRate = r.score(r.supportRate)
 	out.SupportRate.Direction = plumblinev1.Direction_DIRECTION_HIGHER_IS_CONFIDENT
-	if name, digest := r.modelName(); name != "" || digest != "" {
-		out.Model = &plumblinev1.ModelInfo{Name: name, Digest: digest}
-	}
+	out.Model = r.modelInfo()
 	for i := range r.claims {
 		out.Claims = append(out.Claims, r.claims[i].message(r.passages, r.contradictionThreshold))
 	}
@@ -107,13 +105,17 @@ func (r *result) message() *plumblinev1.ScoreGroundingResponse {
 	return out
 }
 
-// modelName is the verifier that answered, or the one that describes itself
-// where none was asked.
-func (r *result) modelName() (name, digest string) {
-	if u := r.cost.usage; u.Verifier != "" {
-		return u.Verifier, u.Digest
+// modelInfo is the verifier that answered, or the one that describes itself
+// where none was asked; nil if there is neither.
+func (r *result) modelInfo() *plumblinev1.ModelInfo {
+	switch u := r.cost.usage; {
+	case u.Verifier != "":
+		return &plumblinev1.ModelInfo{Name: u.Verifier, Digest: u.Digest, Verifier: u.Configured}
+	case r.model.Name != "" || r.model.Digest != "":
+		return &plumblinev1.ModelInfo{Name: r.model.Name, Digest: r.model.Digest}
+	default:
+		return nil
 	}
-	return r.model.Name, r.model.Digest
 }
 
 func (s *summary) message(index int) *plumblinev1.GroundedAnswer {

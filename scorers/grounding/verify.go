@@ -49,9 +49,6 @@ const maxPairs = 2048
 // verification asks a verifier about jobs, claim after claim.
 type verification struct {
 	verifier entail.Verifier
-	// recut says that a pair refused as too long is cut again: the model's
-	// tokenizer is not at hand and counts were estimated.
-	recut bool
 
 	usage entail.Usage
 	asked int // pairs
@@ -158,10 +155,12 @@ func (v *verification) ask(ctx context.Context, batch []pair) ([]pair, error) {
 	return again, nil
 }
 
-// halves cuts a chunk again that a remote verifier found too long.
+// halves cuts a chunk again that the verifier found too long: its length was
+// estimated without the model's tokenizer, or another model answered than the
+// one that was described.
 func (v *verification) halves(p pair, err error) (first, second chunk, ok bool) {
 	var m *score.Missing
-	if !v.recut || p.with >= 0 || !errors.As(err, &m) || m.Status != plumblinev1.Status_STATUS_TOO_LONG {
+	if p.with >= 0 || !errors.As(err, &m) || m.Status != plumblinev1.Status_STATUS_TOO_LONG {
 		return chunk{}, chunk{}, false
 	}
 	return p.chunk.halve()

@@ -571,11 +571,14 @@ func (x *ScoreInfo) GetFamily() string {
 // ModelInfo names the verifier that answered.
 type ModelInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// The configured name of the verifier, such as "embedded".
+	// The model's name, as its verifier describes it.
 	Name string `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	// "sha256:" and the hexadecimal digest of the weights, or what a remote
 	// verifier reports as its digest.
-	Digest        string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	Digest string `protobuf:"bytes,2,opt,name=digest,proto3" json:"digest,omitempty"`
+	// The name under which the verifier that answered is configured, such as
+	// "embedded". After a fallback it is not the one that the request named.
+	Verifier      string `protobuf:"bytes,3,opt,name=verifier,proto3" json:"verifier,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -620,6 +623,13 @@ func (x *ModelInfo) GetName() string {
 func (x *ModelInfo) GetDigest() string {
 	if x != nil {
 		return x.Digest
+	}
+	return ""
+}
+
+func (x *ModelInfo) GetVerifier() string {
+	if x != nil {
+		return x.Verifier
 	}
 	return ""
 }
@@ -849,10 +859,11 @@ const file_plumbline_v1_common_proto_rawDesc = "" +
 	"\x04cost\x18\b \x01(\tR\x04cost\x12\x16\n" +
 	"\x06source\x18\t \x01(\tR\x06source\x12\x16\n" +
 	"\x06family\x18\n" +
-	" \x01(\tR\x06family\"7\n" +
+	" \x01(\tR\x06family\"S\n" +
 	"\tModelInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
-	"\x06digest\x18\x02 \x01(\tR\x06digest\"\xe2\x01\n" +
+	"\x06digest\x18\x02 \x01(\tR\x06digest\x12\x1a\n" +
+	"\bverifier\x18\x03 \x01(\tR\bverifier\"\xe2\x01\n" +
 	"\x06Timing\x12/\n" +
 	"\x05total\x18\x01 \x01(\v2\x19.google.protobuf.DurationR\x05total\x12/\n" +
 	"\x05queue\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x05queue\x12=\n" +

@@ -1295,6 +1295,10 @@ type DecideRequest struct {
 	Thresholds map[string]float64 `protobuf:"bytes,5,rep,name=thresholds,proto3" json:"thresholds,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"fixed64,2,opt,name=value"`
 	// Policies to run on the same input without acting on them.
 	ShadowPolicies []string `protobuf:"bytes,6,rep,name=shadow_policies,json=shadowPolicies,proto3" json:"shadow_policies,omitempty"`
+	// With inputs by name: the digest of the verifier that gave their scores
+	// (ModelInfo.digest). If the policy was calibrated with another, the response
+	// warns. Telemetry tells by itself.
+	VerifierDigest string `protobuf:"bytes,7,opt,name=verifier_digest,json=verifierDigest,proto3" json:"verifier_digest,omitempty"`
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -1380,6 +1384,13 @@ func (x *DecideRequest) GetShadowPolicies() []string {
 		return x.ShadowPolicies
 	}
 	return nil
+}
+
+func (x *DecideRequest) GetVerifierDigest() string {
+	if x != nil {
+		return x.VerifierDigest
+	}
+	return ""
 }
 
 type isDecideRequest_Subject interface {
@@ -2441,7 +2452,7 @@ const file_plumbline_v1_gate_proto_rawDesc = "" +
 	"\x0fThresholdsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01B\r\n" +
-	"\x04rule\x12\x05\xbaH\x02\b\x01\"\x93\x03\n" +
+	"\x04rule\x12\x05\xbaH\x02\b\x01\"\xc6\x03\n" +
 	"\rDecideRequest\x12\x18\n" +
 	"\x02id\x18\x01 \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x02id\x12\"\n" +
 	"\x06policy\x18\x02 \x01(\tB\n" +
@@ -2451,7 +2462,8 @@ const file_plumbline_v1_gate_proto_rawDesc = "" +
 	"\n" +
 	"thresholds\x18\x05 \x03(\v2+.plumbline.v1.DecideRequest.ThresholdsEntryB\x0e\xbaH\v\x9a\x01\b\x10@*\x04\x12\x02@\x01R\n" +
 	"thresholds\x121\n" +
-	"\x0fshadow_policies\x18\x06 \x03(\tB\b\xbaH\x05\x92\x01\x02\x10 R\x0eshadowPolicies\x1a=\n" +
+	"\x0fshadow_policies\x18\x06 \x03(\tB\b\xbaH\x05\x92\x01\x02\x10 R\x0eshadowPolicies\x121\n" +
+	"\x0fverifier_digest\x18\a \x01(\tB\b\xbaH\x05r\x03\x18\x80\bR\x0everifierDigest\x1a=\n" +
 	"\x0fThresholdsEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
 	"\x05value\x18\x02 \x01(\x01R\x05value:\x028\x01B\t\n" +

@@ -68,7 +68,11 @@ type VerifierInfo struct {
 	// It can be asked now.
 	Ready bool `protobuf:"varint,3,opt,name=ready,proto3" json:"ready,omitempty"`
 	// What it says of itself; absent while it cannot be asked.
-	Description   *DescribeResponse `protobuf:"bytes,4,opt,name=description,proto3" json:"description,omitempty"`
+	Description *DescribeResponse `protobuf:"bytes,4,opt,name=description,proto3" json:"description,omitempty"`
+	// The verifiers that are asked in turn when it cannot be.
+	Fallback []string `protobuf:"bytes,5,rep,name=fallback,proto3" json:"fallback,omitempty"`
+	// The fail mode of requests that name it and state none of their own.
+	FailMode      FailMode `protobuf:"varint,6,opt,name=fail_mode,json=failMode,proto3,enum=plumbline.v1.FailMode" json:"fail_mode,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -129,6 +133,20 @@ func (x *VerifierInfo) GetDescription() *DescribeResponse {
 		return x.Description
 	}
 	return nil
+}
+
+func (x *VerifierInfo) GetFallback() []string {
+	if x != nil {
+		return x.Fallback
+	}
+	return nil
+}
+
+func (x *VerifierInfo) GetFailMode() FailMode {
+	if x != nil {
+		return x.FailMode
+	}
+	return FailMode_FAIL_MODE_UNSPECIFIED
 }
 
 // Limits are the bounds of a request.
@@ -346,12 +364,14 @@ var File_plumbline_v1_info_proto protoreflect.FileDescriptor
 const file_plumbline_v1_info_proto_rawDesc = "" +
 	"\n" +
 	"\x17plumbline/v1/info.proto\x12\fplumbline.v1\x1a\x19plumbline/v1/common.proto\x1a\x1bplumbline/v1/verifier.proto\"\x10\n" +
-	"\x0eGetInfoRequest\"\x94\x01\n" +
+	"\x0eGetInfoRequest\"\xe5\x01\n" +
 	"\fVerifierInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
 	"\adefault\x18\x02 \x01(\bR\adefault\x12\x14\n" +
 	"\x05ready\x18\x03 \x01(\bR\x05ready\x12@\n" +
-	"\vdescription\x18\x04 \x01(\v2\x1e.plumbline.v1.DescribeResponseR\vdescription\"j\n" +
+	"\vdescription\x18\x04 \x01(\v2\x1e.plumbline.v1.DescribeResponseR\vdescription\x12\x1a\n" +
+	"\bfallback\x18\x05 \x03(\tR\bfallback\x123\n" +
+	"\tfail_mode\x18\x06 \x01(\x0e2\x16.plumbline.v1.FailModeR\bfailMode\"j\n" +
 	"\x06Limits\x12*\n" +
 	"\x11max_message_bytes\x18\x01 \x01(\x04R\x0fmaxMessageBytes\x124\n" +
 	"\x16max_concurrent_streams\x18\x02 \x01(\rR\x14maxConcurrentStreams\"a\n" +
@@ -389,21 +409,23 @@ var file_plumbline_v1_info_proto_goTypes = []any{
 	(*RpcInfo)(nil),          // 3: plumbline.v1.RpcInfo
 	(*GetInfoResponse)(nil),  // 4: plumbline.v1.GetInfoResponse
 	(*DescribeResponse)(nil), // 5: plumbline.v1.DescribeResponse
-	(*ScoreInfo)(nil),        // 6: plumbline.v1.ScoreInfo
+	(FailMode)(0),            // 6: plumbline.v1.FailMode
+	(*ScoreInfo)(nil),        // 7: plumbline.v1.ScoreInfo
 }
 var file_plumbline_v1_info_proto_depIdxs = []int32{
 	5, // 0: plumbline.v1.VerifierInfo.description:type_name -> plumbline.v1.DescribeResponse
-	1, // 1: plumbline.v1.GetInfoResponse.verifiers:type_name -> plumbline.v1.VerifierInfo
-	6, // 2: plumbline.v1.GetInfoResponse.scores:type_name -> plumbline.v1.ScoreInfo
-	2, // 3: plumbline.v1.GetInfoResponse.limits:type_name -> plumbline.v1.Limits
-	3, // 4: plumbline.v1.GetInfoResponse.rpcs:type_name -> plumbline.v1.RpcInfo
-	0, // 5: plumbline.v1.InfoService.GetInfo:input_type -> plumbline.v1.GetInfoRequest
-	4, // 6: plumbline.v1.InfoService.GetInfo:output_type -> plumbline.v1.GetInfoResponse
-	6, // [6:7] is the sub-list for method output_type
-	5, // [5:6] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	6, // 1: plumbline.v1.VerifierInfo.fail_mode:type_name -> plumbline.v1.FailMode
+	1, // 2: plumbline.v1.GetInfoResponse.verifiers:type_name -> plumbline.v1.VerifierInfo
+	7, // 3: plumbline.v1.GetInfoResponse.scores:type_name -> plumbline.v1.ScoreInfo
+	2, // 4: plumbline.v1.GetInfoResponse.limits:type_name -> plumbline.v1.Limits
+	3, // 5: plumbline.v1.GetInfoResponse.rpcs:type_name -> plumbline.v1.RpcInfo
+	0, // 6: plumbline.v1.InfoService.GetInfo:input_type -> plumbline.v1.GetInfoRequest
+	4, // 7: plumbline.v1.InfoService.GetInfo:output_type -> plumbline.v1.GetInfoResponse
+	7, // [7:8] is the sub-list for method output_type
+	6, // [6:7] is the sub-list for method input_type
+	6, // [6:6] is the sub-list for extension type_name
+	6, // [6:6] is the sub-list for extension extendee
+	0, // [0:6] is the sub-list for field type_name
 }
 
 func init() { file_plumbline_v1_info_proto_init() }
