@@ -115,9 +115,10 @@ func passesOn(ctx context.Context, err error) bool {
 // join tells all failures, in the order of the chain. The last decides what it
 // is to the caller.
 func join(failures []error) error {
-	if len(failures) == 1 {
+	last := len(failures) - 1
+	if last == 0 {
 		return failures[0]
 	}
-	last := len(failures) - 1
-	return fmt.Errorf("%w (before it in the chain: %v)", failures[last], errors.Join(failures[:last]...))
+	before := errors.Join(failures[:last]...).Error() // as text: it decides nothing
+	return fmt.Errorf("%w (before it in the chain: %s)", failures[last], before)
 }

@@ -172,7 +172,7 @@ func (v *Verifier) attempts(ctx context.Context, ask func() (entail.Batch, error
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = firstPause, longestPause
 	for attempt := 0; ; attempt++ {
-		batch, err := v.attempt(ctx, ask)
+		batch, err := v.attempt(ask)
 		if attempt == v.config.Retries || !transient(err) {
 			return batch, err
 		}
@@ -193,7 +193,7 @@ func (v *Verifier) attempts(ctx context.Context, ask func() (entail.Batch, error
 }
 
 // attempt asks once, if the breaker lets it.
-func (v *Verifier) attempt(ctx context.Context, ask func() (entail.Batch, error)) (entail.Batch, error) {
+func (v *Verifier) attempt(ask func() (entail.Batch, error)) (entail.Batch, error) {
 	begun := time.Now()
 	batch, err := v.breaker.Execute(func() (entail.Batch, error) {
 		batch, err := ask()

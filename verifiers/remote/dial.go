@@ -40,9 +40,45 @@ var reconnect = grpc.ConnectParams{
 	MinConnectTimeout: 5 * time.Second,
 }
 
+// Parse checks an address and returns the configuration that asks it.
+func Parse(address string) (Config, error) {
+	if _, _, err := locate(address); err != nil {
+		return Config{}, err
+	}
+	return Config{Address: address}, nil
+}
+
+// locate takes an address apart: the scheme, and the hosts of one that has hosts.
+func locate(address string) (scheme string, hosts []string, err error) {
+	scheme, rest, _ := strings.Cut(address, ":")
+	switch {
+	case scheme == "unix" && rest != "":
+		return scheme, nil, nil
+	case scheme == "grpc" || scheme == "grpcs":
+		hosts, err := split(strings.TrimPrefix(rest, "//"))
+		if err != nil {
+			return "", nil, fmt.Errorf("verifier address %q: %w", address, err)
+		}
+		return scheme, hosts, nil
+	default:
+		return "", nil, fmt.Errorf("verifier address %q: write it as grpc://host:port, grpcs://host:port or unix:/path", address)
+	}
+}
+
 // dial returns the target and the options of the connection.
 func dial(config Config) (target string, options []grpc.DialOption, err error) {
+	scheme, hosts, err := locate(config.Address)
+	if err != nil {
+		return "", nil, err
+	}
+	transport := insecure.NewCredentials()
+	if scheme == "grpcs" {
+		if transport, err = config.TLS.credentials(); err != nil {
+			return "", nil, fmt.Errorf("verifier address %q: %w", config.Address, err)
+		}
+	}
 	options = []grpc.DialOption{
+		grpc.WithTransportCredentials(transport),
 		grpc.WithDefaultServiceConfig(serviceConfig),
 		grpc.WithDisableServiceConfig(), // nobody who owns a DNS zone sets policy here
 		grpc.WithConnectParams(reconnect),
@@ -50,29 +86,14 @@ func dial(config Config) (target string, options []grpc.DialOption, err error) {
 		grpc.WithUserAgent("plumbline"),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxReplyBytes)),
 	}
-	scheme, rest, _ := strings.Cut(config.Address, ":")
-	switch {
-	case scheme == "unix" && rest != "":
-		return config.Address, append(options, grpc.WithTransportCredentials(insecure.NewCredentials())), nil
-	case scheme == "grpc" || scheme == "grpcs":
-		hosts, err := split(strings.TrimPrefix(rest, "//"))
-		if err != nil {
-			return "", nil, fmt.Errorf("verifier address %q: %w", config.Address, err)
-		}
-		transport := insecure.NewCredentials()
-		if scheme == "grpcs" {
-			if transport, err = config.TLS.credentials(); err != nil {
-				return "", nil, fmt.Errorf("verifier address %q: %w", config.Address, err)
-			}
-		}
-		options = append(options, grpc.WithTransportCredentials(transport))
-		if len(hosts) == 1 {
-			return "dns:///" + hosts[0], options, nil
-		}
+	switch len(hosts) {
+	case 0:
+		return config.Address, options, nil // a socket, which gRPC knows
+	case 1:
+		return "dns:///" + hosts[0], options, nil
+	default:
 		list := listed(hosts)
 		return list.Scheme() + ":///verifier", append(options, grpc.WithResolvers(list)), nil
-	default:
-		return "", nil, fmt.Errorf("verifier address %q: write it as grpc://host:port, grpcs://host:port or unix:/path", config.Address)
 	}
 }
 

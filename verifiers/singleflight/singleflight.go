@@ -4,6 +4,7 @@ package singleflight
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 
@@ -48,8 +49,17 @@ func (v *Verifier) Describe(ctx context.Context) (entail.Description, error) {
 
 // Verify implements entail.Verifier. Usage.Shared counts the pairs that joined
 // a run. A call that is cancelled takes nobody with it: one of those who
-// waited for its pairs runs them anew.
+// waited for its pairs runs them anew. A call whose parts two models have
+// answered, because the one behind next was exchanged, is asked anew as a whole.
 func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
+	batch, err := v.verify(ctx, pairs)
+	if errors.Is(err, errTwoModels) {
+		return v.next.Verify(ctx, pairs)
+	}
+	return batch, err
+}
+
+func (v *Verifier) verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
 	if len(pairs) == 0 {
 		return v.next.Verify(ctx, pairs)
 	}
@@ -60,9 +70,23 @@ func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batc
 			return entail.Batch{}, err
 		}
 		batch.Results = append(batch.Results, part.Results...)
-		batch.Usage.Add(part.Usage)
+		if err := add(&batch.Usage, part.Usage); err != nil {
+			return entail.Batch{}, err
+		}
 	}
 	return batch, nil
+}
+
+// errTwoModels ends a call whose parts two models have answered.
+var errTwoModels = errors.New("two models answered")
+
+// add accumulates the usage of a part.
+func add(total *entail.Usage, part entail.Usage) error {
+	if total.Digest != "" && part.Digest != "" && total.Digest != part.Digest {
+		return errTwoModels
+	}
+	total.Add(part)
+	return nil
 }
 
 func (v *Verifier) verifyChunk(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
@@ -138,8 +162,10 @@ func (v *Verifier) lead(ctx context.Context, led []seat, batch *entail.Batch) er
 			batch.Results[s.index] = run.Results[k]
 		}
 	}
-	batch.Usage.Add(run.Usage)
-	return err
+	if err != nil {
+		return err
+	}
+	return add(&batch.Usage, run.Usage)
 }
 
 func (v *Verifier) land(led []seat) {
@@ -167,7 +193,9 @@ func wait(ctx context.Context, joined []seat, batch *entail.Batch) (lost []int, 
 			return nil, s.flight.err
 		default:
 			batch.Results[s.index] = s.flight.result
-			batch.Usage.Add(entail.Usage{Shared: 1, Verifier: s.flight.verifier, Digest: s.flight.digest})
+			if err := add(&batch.Usage, entail.Usage{Shared: 1, Verifier: s.flight.verifier, Digest: s.flight.digest}); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return lost, nil

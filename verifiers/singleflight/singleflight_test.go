@@ -228,3 +228,26 @@ func TestSharingChangesNoScore(t *testing.T) {
 		}
 	})
 }
+
+// alternating answers each call as another model.
+type alternating struct {
+	entail.Verifier
+	calls int
+}
+
+func (a *alternating) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
+	a.calls++
+	batch, err := a.Verifier.Verify(ctx, pairs)
+	batch.Usage.Digest = fmt.Sprint("sha256:", a.calls)
+	return batch, err
+}
+
+// TestACallIsAnsweredByOneModel: the model is exchanged between two chunks of a
+// call, which is then asked as a whole.
+func TestACallIsAnsweredByOneModel(t *testing.T) {
+	next := &alternating{Verifier: entailtest.Overlap()}
+	batch, err := New(next, 2).Verify(t.Context(), []entail.Pair{pair(1), pair(2), pair(3)})
+	if err != nil || batch.Usage.Digest != "sha256:3" || batch.Usage.Pairs != 3 || len(batch.Results) != 3 {
+		t.Errorf("%+v, %v", batch, err)
+	}
+}
