@@ -18,7 +18,10 @@ import (
 func (r *Report) WriteHTML(w io.Writer) error {
 	p := page.Page{Title: r.Title, Origin: "plumbline " + r.Program, Summary: r.summary()}
 	for _, s := range r.sections() {
-		p.Sections = append(p.Sections, page.Section{Title: s.title, Tables: []page.Table{s.Table}})
+		// A caption would make the table as wide as itself.
+		section := page.Section{Title: s.title, Paragraphs: []string{s.Caption}, Tables: []page.Table{s.Table}}
+		section.Tables[0].Caption = ""
+		p.Sections = append(p.Sections, section)
 	}
 	p.Sections[0].Plots = r.setPlots()
 	if r.Against != nil {

@@ -13,6 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -83,9 +84,9 @@ func Read(paths []string, s Selection) ([]Pair, error) {
 			return nil, fmt.Errorf("%s and %s are both the set %s: rename one", other, name, set)
 		}
 		seen[set] = name
-		of, err := readSet(name, set, s.MaxLine)
+		of, err := readFile(name, set, s.MaxLine)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
+			return nil, err
 		}
 		pairs = append(pairs, sample(s, of, func(p Pair) evaluation.Row { return p.Row })...)
 	}
@@ -159,18 +160,26 @@ func sample[T any](s Selection, items []T, row func(T) evaluation.Row) []T {
 	return kept
 }
 
-// readSet reads one file. A row that cannot be read is an error: figures over
-// the others would be those of another set.
-func readSet(path, set string, maxLine int) ([]Pair, error) {
+func readFile(path, set string, maxLine int) ([]Pair, error) {
 	file, err := files.OpenInput(path, nil)
 	if err != nil {
-		return nil, err
+		return nil, err // it names the file
 	}
 	defer func() { _ = file.Close() }() // it was only read
+	pairs, err := readSet(file, set, maxLine)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return pairs, nil
+}
+
+// readSet reads one set. A row that cannot be read is an error: figures over
+// the others would be those of another set.
+func readSet(r io.Reader, set string, maxLine int) ([]Pair, error) {
 	var pairs []Pair
 	lines := map[string]int{}
 	last, positives := 0, 0
-	for line, err := range records.Lines(file, maxLine) {
+	for line, err := range records.Lines(r, maxLine) {
 		if err != nil {
 			return nil, fmt.Errorf("after line %d: %w", last, err)
 		}
@@ -246,7 +255,7 @@ func parsePair(line []byte, set string) (Pair, error) {
 
 func parseLabel(raw *json.RawMessage) (bool, error) {
 	if raw == nil {
-		return false, errors.New("is missing")
+		return false, errors.New("is missing or null")
 	}
 	switch string(bytes.TrimSpace(*raw)) {
 	case "1", "true":
