@@ -170,7 +170,8 @@ func (a *app) evalRows(command *cobra.Command, f *evalFlags, cfg config.Config, 
 		if err != nil {
 			return nil, nil, fmt.Errorf("--scores: %w", err)
 		}
-		return log, log.Select(f.selection), nil
+		rows := log.Select(f.selection)
+		return log, rows, nil
 	}
 	f.selection.MaxLine = cfg.Limits.MaxMessageBytes
 	pairs, err := evaluate.Read(paths, f.selection)
@@ -185,7 +186,8 @@ func (a *app) evalRows(command *cobra.Command, f *evalFlags, cfg config.Config, 
 	if err := errors.Join(err, log.Close()); err != nil {
 		return nil, nil, err
 	}
-	return log, log.Rows(pairs), nil
+	rows := log.Rows(pairs)
+	return log, rows, nil
 }
 
 // evalScore scores the pairs that the log does not have. The verifier is only

@@ -31,7 +31,7 @@ func (d drawn) figures() map[Name]Estimate {
 // measure draws the figures of a set's rows that have a score.
 func measure(set string, rows []Row, chosen thresholds, o Options) drawn {
 	s := newSample(rows, chosen, o)
-	return s.clusters.draw(set, o, len(figureNames), s.write)
+	return s.draw(set, o, len(figureNames), s.write)
 }
 
 // clusters are the documents of rows.

@@ -214,7 +214,8 @@ func run(t *testing.T, name string, scorer evaluate.Scorer, pairs []evaluate.Pai
 		return nil, nil, err
 	}
 	err = evaluate.Job{Scorer: scorer, Log: log, Claims: evaluate.Whole, Parallel: 3}.Run(t.Context(), pending)
-	return log.Rows(pairs), log, err
+	rows := log.Rows(pairs)
+	return rows, log, err
 }
 
 func TestARunThatFailedGoesOnWhereItWas(t *testing.T) {
