@@ -181,8 +181,8 @@ func (v *Verifier) Describe(ctx context.Context) (entail.Description, error) {
 }
 
 // Verify implements entail.Verifier. A pair that the model does not take has
-// score.TooLong or score.InvalidInput. A failure of the server ends the call's
-// sending; see requests.Limiter. A reply of another version of the model than
+// score.TooLong or score.InvalidInput. Failures of the
+// server are treated as requests.Limiter says. A reply of another version of the model than
 // the one that was described is entail.ErrUnavailable: the next call describes
 // the new one.
 func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {

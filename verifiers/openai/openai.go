@@ -32,10 +32,10 @@ import (
 // Verifier is a judge behind a server. It implements entail.Verifier and is
 // safe for concurrent use.
 type Verifier struct {
-	config  Config
-	client  *jsonhttp.Client
-	limiter *requests.Limiter
-	closed  atomic.Bool
+	config    Config
+	client    *jsonhttp.Client
+	limiter   *requests.Limiter
+	closed    atomic.Bool
 	described *lazy.Value[entail.Description]
 }
 
@@ -160,8 +160,8 @@ func (c *Config) digest(kind entail.ScoreKind) string {
 
 // Verify implements entail.Verifier. Each pair is a request of its own. A pair
 // whose answer decides nothing has score.Inconclusive, one that does not fit the
-// model score.TooLong. A failure of the server ends the call's sending; see
-// requests.Limiter.
+// model score.TooLong. Failures of the server are treated as
+// requests.Limiter says.
 func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
 	description, err := v.Describe(ctx)
 	if err != nil {

@@ -207,8 +207,8 @@ func (v *Verifier) Describe(ctx context.Context) (entail.Description, error) {
 }
 
 // Verify implements entail.Verifier. A pair that the model does not take has
-// score.TooLong or score.InvalidInput. A failure of the server ends the call's
-// sending; see requests.Limiter.
+// score.TooLong or score.InvalidInput. Failures of the
+// server are treated as requests.Limiter says.
 func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
 	m, err := v.known(ctx)
 	if err != nil {

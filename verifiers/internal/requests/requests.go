@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -17,22 +18,28 @@ import (
 )
 
 // Limiter bounds how many requests are under way at a server, over all calls.
-type Limiter struct{ slots *semaphore.Weighted }
+type Limiter struct {
+	size  int
+	slots *semaphore.Weighted
+}
 
 // NewLimiter returns a Limiter of n requests.
-func NewLimiter(n int) *Limiter { return &Limiter{slots: semaphore.NewWeighted(int64(n))} }
+func NewLimiter(n int) *Limiter { return &Limiter{size: n, slots: semaphore.NewWeighted(int64(n))} }
 
 // Ask sends one request. It returns a result for each of the pairs, or the error
 // for which none of them was scored: a *score.Missing if the server refuses a
 // text of the request, any other if it fails.
 type Ask func(ctx context.Context, pairs []entail.Pair) (entail.Batch, error)
 
-// Verify asks about all pairs, at most size in a request. A request that fails
-// ends the call's sending, so that a server in trouble gets no more of it; those
-// under way are waited for and their scores kept. Pairs without a score then
-// have the failure as their error. If no pair has a score, it is the error of
-// the call. A text that is not UTF-8 is refused here, because JSON and protobuf
-// cannot carry it.
+// Verify asks about all pairs, at most size in a request. A text that is not
+// UTF-8 is refused here, because JSON and protobuf cannot carry it.
+//
+// A request that fails ends the sending, so that a server in trouble gets no
+// more of it. The call goes on with what is left if the failure is one that
+// passes and the server has answered most of the call's requests so far, after
+// the time that it asked for; otherwise the failure is that of the call, and
+// whoever made the call decides about another. A large call to a server with a
+// limit on its rate can only end so.
 func (l *Limiter) Verify(ctx context.Context, pairs []entail.Pair, size int, ask Ask) (entail.Batch, error) {
 	whole := entail.Batch{Results: make([]entail.Result, len(pairs))}
 	var places []int // of the pairs that are sent
@@ -44,39 +51,114 @@ func (l *Limiter) Verify(ctx context.Context, pairs []entail.Pair, size int, ask
 		}
 		places, sent = append(places, i), append(sent, pair)
 	}
-	answered, err := l.send(ctx, sent, size, ask)
-	if err != nil {
+	c := &call{limiter: l, ask: ask, parts: slices.Collect(slices.Chunk(sent, size)), begun: time.Now()}
+	if err := c.run(ctx); err != nil {
 		return entail.Batch{}, err
 	}
-	for i, place := range places {
-		whole.Results[place] = answered.Results[i]
+	for _, answer := range c.answers {
+		for _, result := range answer.Results {
+			whole.Results[places[0]] = result
+			places = places[1:]
+		}
+		whole.Usage.Add(answer.Usage)
 	}
-	whole.Usage = answered.Usage
 	return whole, nil
 }
 
-func (l *Limiter) send(ctx context.Context, pairs []entail.Pair, size int, ask Ask) (entail.Batch, error) {
-	parts := slices.Collect(slices.Chunk(pairs, size))
-	answers := make([]entail.Batch, len(parts))
-	begun := time.Now()
+// call is one call of Verify.
+type call struct {
+	limiter *Limiter
+	ask     Ask
+	parts   [][]entail.Pair
+	begun   time.Time
+
+	// answers has the outcome of each part; nil for one that has none yet.
+	answers          []*entail.Batch
+	answered, failed int // requests
+}
+
+// run sends rounds of requests until every part is answered.
+func (c *call) run(ctx context.Context) error {
+	c.answers = make([]*entail.Batch, len(c.parts))
+	for {
+		before := c.answered
+		failure := c.round(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case failure == nil:
+			return nil
+		case c.answered == before || float64(c.failed) > float64(c.limiter.size)+failureShare*float64(c.answered):
+			return failure
+		case !wait(ctx, failure):
+			return failure
+		}
+	}
+}
+
+const (
+	// failureShare is how many of a call's requests may fail for each that is
+	// answered, beside those of one moment, which are as many as are under way.
+	failureShare = 0.2
+	// longestWait is the longest pause that a server is granted within a call.
+	longestWait = time.Minute
+)
+
+// round sends the parts that have no answer, until one of them fails, and waits
+// for those under way.
+func (c *call) round(ctx context.Context) error {
 	group, sending := errgroup.WithContext(ctx)
-	for i, part := range parts {
-		if l.slots.Acquire(sending, 1) != nil {
+	var failed atomic.Int64
+	for i, part := range c.parts {
+		if c.answers[i] != nil {
+			continue
+		}
+		if c.limiter.slots.Acquire(sending, 1) != nil {
 			break
 		}
-		waited := time.Since(begun)
-		group.Go(func() (err error) {
-			defer l.slots.Release(1)
-			answers[i], err = isolate(ctx, part, ask)
-			answers[i].Usage.Queue += waited * time.Duration(len(part))
-			return err
+		waited := time.Since(c.begun)
+		group.Go(func() error {
+			defer c.limiter.slots.Release(1)
+			answer, err := isolate(ctx, part, c.ask)
+			if err != nil {
+				failed.Add(1)
+				return err
+			}
+			answer.Usage.Queue += waited * time.Duration(len(part))
+			c.answers[i] = &answer
+			return nil
 		})
 	}
 	failure := group.Wait()
-	if err := ctx.Err(); err != nil {
-		return entail.Batch{}, err
+	c.failed += int(failed.Load())
+	c.answered = 0
+	for _, answer := range c.answers {
+		if answer != nil {
+			c.answered++
+		}
 	}
-	return merge(parts, answers, failure)
+	return failure
+}
+
+// wait says whether another round may come, after the time that the server has
+// asked for.
+func wait(ctx context.Context, failure error) bool {
+	invitation, invited := errors.AsType[*entail.RetryAfter](failure)
+	if !invited {
+		return errors.Is(failure, entail.ErrUnavailable)
+	}
+	deadline, bounded := ctx.Deadline()
+	if invitation.After > longestWait || bounded && time.Until(deadline) < invitation.After {
+		return false
+	}
+	timer := time.NewTimer(invitation.After)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // isolate asks and, where a text is refused, asks again about halves, until the
@@ -102,25 +184,4 @@ func isolate(ctx context.Context, pairs []entail.Pair, ask Ask) (entail.Batch, e
 	first.Results = append(first.Results, second.Results...)
 	first.Usage.Add(second.Usage)
 	return first, nil
-}
-
-// merge joins the answers to the parts of a call; a part without an answer
-// failed or was not sent.
-func merge(parts [][]entail.Pair, answers []entail.Batch, failure error) (entail.Batch, error) {
-	var whole entail.Batch
-	answered := false
-	for i, part := range parts {
-		results := answers[i].Results
-		if results == nil {
-			results = slices.Repeat([]entail.Result{{Err: failure}}, len(part))
-		} else {
-			answered = true
-		}
-		whole.Results = append(whole.Results, results...)
-		whole.Usage.Add(answers[i].Usage)
-	}
-	if failure != nil && !answered {
-		return entail.Batch{}, failure
-	}
-	return whole, nil
 }
