@@ -13,7 +13,6 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
-	"google.golang.org/protobuf/protoadapt"
 
 	"plumbline/server/fault"
 	"plumbline/server/policy"
@@ -160,15 +159,7 @@ func grpcError(stream grpc.ServerStream, err error) error {
 	if e.RetryAfter > 0 {
 		stream.SetTrailer(metadata.Pairs(pushback, milliseconds(e.RetryAfter)))
 	}
-	s := status.New(e.Reason.Code(), e.Message)
-	var details []protoadapt.MessageV1
-	for _, d := range e.Details() {
-		details = append(details, protoadapt.MessageV1Of(d))
-	}
-	if detailed, err := s.WithDetails(details...); err == nil {
-		s = detailed
-	}
-	return s.Err()
+	return e.Status().Err()
 }
 
 // connectError is a fault as connect-go sends it.

@@ -3,7 +3,9 @@ package fault
 import (
 	"google.golang.org/genproto/googleapis/rpc/code"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
+	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
@@ -31,6 +33,19 @@ func (e *Error) Details() []proto.Message {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(e.RetryAfter)})
 	}
 	return details
+}
+
+// Status is the error as gRPC sends it.
+func (e *Error) Status() *status.Status {
+	s := status.New(e.Reason.Code(), e.Message)
+	var details []protoadapt.MessageV1
+	for _, d := range e.Details() {
+		details = append(details, protoadapt.MessageV1Of(d))
+	}
+	if detailed, err := s.WithDetails(details...); err == nil {
+		s = detailed
+	}
+	return s
 }
 
 // Item is the failure of one item of a batch or of a stream.

@@ -142,7 +142,8 @@ func (v *Verifier) Describe(ctx context.Context) (entail.Description, error) {
 	if err != nil {
 		return entail.Description{}, err
 	}
-	return s.remote.Describe(ctx)
+	description, err := s.remote.Describe(ctx)
+	return description, v.explain(ctx, s, err)
 }
 
 // Verify implements entail.Verifier.
@@ -151,7 +152,8 @@ func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batc
 	if err != nil {
 		return entail.Batch{}, err
 	}
-	return s.remote.Verify(ctx, pairs)
+	batch, err := s.remote.Verify(ctx, pairs)
+	return batch, v.explain(ctx, s, err)
 }
 
 // Probe says whether the sidecar answers.
@@ -160,7 +162,19 @@ func (v *Verifier) Probe(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return s.remote.Probe(ctx)
+	return v.explain(ctx, s, s.remote.Probe(ctx))
+}
+
+// explain makes the error of a call that a crash cut short say so. By itself it
+// only tells what became of the connection, which by now we may have closed.
+func (v *Verifier) explain(ctx context.Context, s *sidecar, err error) error {
+	if err == nil || ctx.Err() != nil || v.ctx.Err() != nil {
+		return err
+	}
+	if exited := s.orExited(nil); exited != nil {
+		return fmt.Errorf("%w: %w", entail.ErrUnavailable, exited)
+	}
+	return err
 }
 
 // Close ends the sidecar: SIGTERM, and SIGKILL after the grace period, to its
