@@ -29,8 +29,11 @@ type Config struct {
 	Model Model `koanf:"model"`
 	// ONNXRuntime is the library that runs the model.
 	ONNXRuntime ONNXRuntime `koanf:"onnxruntime"`
-	// Verifier is the engine over the model.
+	// Verifier is what holds for all verifiers, and the engine over the model.
 	Verifier Verifier `koanf:"verifier"`
+	// Verifiers are the verifiers by name. AllVerifiers has the embedded one too
+	// where nobody lists it.
+	Verifiers map[string]NamedVerifier `koanf:"verifiers" doc:"verifiers to ask, beside or in place of embedded: name=address, repeatable as a flag, one a line in the environment; a file can say more of each (docs/verifiers.md)"`
 	// Policies are the gates.
 	Policies Policies `koanf:"policies"`
 	// Subgoals is what Observe remembers between turns.
@@ -142,12 +145,14 @@ type ONNXRuntime struct {
 	Lib string `koanf:"lib" doc:"path of the ONNX Runtime library; empty means the usual places"`
 }
 
-// Verifier is the engine over the model, with its cache and queue.
+// Verifier is what holds for all verifiers, and the engine over the model.
 type Verifier struct {
+	// Default names the verifier of requests that name none.
+	Default string `koanf:"default" doc:"name of the verifier that answers requests which name none"`
 	// Workers run the model at once; 0 means one for each processor.
 	Workers int `koanf:"workers" doc:"pairs that the model scores at once; 0 means one for each processor"`
-	// CacheBytes bounds the cache of scored pairs; 0 turns it off.
-	CacheBytes int64 `koanf:"cache_bytes" doc:"bytes for the cache of scored pairs; 0 turns it off"`
+	// CacheBytes bounds each verifier's cache of scored pairs; 0 turns it off.
+	CacheBytes int64 `koanf:"cache_bytes" doc:"bytes for each verifier's cache of scored pairs; 0 turns it off"`
 	// MaxCalls bounds the calls that are inside the engine, waiting or running.
 	MaxCalls int `koanf:"max_calls" doc:"most calls that wait for the model at once; more are refused"`
 	// FailMode is FailClosed or FailOpen.
@@ -197,7 +202,7 @@ func Default() Config {
 		},
 		Drain:      Drain{Grace: 25 * time.Second},
 		Log:        Log{Level: slog.LevelInfo, Format: LogJSON},
-		Verifier:   Verifier{CacheBytes: 64 << 20, MaxCalls: 256, FailMode: FailClosed},
+		Verifier:   Verifier{Default: Embedded, CacheBytes: 64 << 20, MaxCalls: 256, FailMode: FailClosed},
 		Subgoals:   Subgoals{Max: 10_000, TTL: 30 * time.Minute},
 		Reflection: true,
 		Metrics:    true,

@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -17,7 +18,7 @@ func (c Config) YAML() ([]byte, error) {
 		for _, name := range path[:len(path)-1] {
 			group = child(group, name)
 		}
-		key := &yaml.Node{Kind: yaml.ScalarNode, Value: path[len(path)-1], HeadComment: "# " + s.Doc}
+		key := &yaml.Node{Kind: yaml.ScalarNode, Value: path[len(path)-1], HeadComment: comment(s)}
 		value := &yaml.Node{}
 		if err := value.Encode(s.Value(c)); err != nil {
 			return nil, fmt.Errorf("%s: %w", s.Key, err)
@@ -25,6 +26,23 @@ func (c Config) YAML() ([]byte, error) {
 		group.Content = append(group.Content, key, value)
 	}
 	return yaml.Marshal(root)
+}
+
+// comment is what stands above a setting. Settings that each verifier has are
+// listed with their defaults, since the file may have no verifier.
+func comment(s Setting) string {
+	text := "# " + s.Doc
+	if s.Key == verifiersKey {
+		defaults := reflect.ValueOf(DefaultVerifier("", ""))
+		for _, each := range verifierSettings() {
+			text += "\n#   " + each.Key
+			if value := fmt.Sprint(fileValue(defaults.FieldByIndex(each.index))); value != "" && value != "[]" {
+				text += " (" + value + ")"
+			}
+			text += ": " + each.Doc
+		}
+	}
+	return text
 }
 
 // child returns the mapping under name, which is made if there is none.
@@ -43,17 +61,21 @@ func child(group *yaml.Node, name string) *yaml.Node {
 func (c Config) JSON() ([]byte, error) {
 	root := make(map[string]any)
 	for _, s := range Settings() {
-		path := strings.Split(s.Key, ".")
-		group := root
-		for _, name := range path[:len(path)-1] {
-			next, ok := group[name].(map[string]any)
-			if !ok {
-				next = make(map[string]any)
-				group[name] = next
-			}
-			group = next
-		}
-		group[path[len(path)-1]] = s.Value(c)
+		put(root, s.Key, s.Value(c))
 	}
 	return json.MarshalIndent(root, "", "  ")
+}
+
+// put sets a value in a tree under a dotted key.
+func put(tree map[string]any, key string, value any) {
+	path := strings.Split(key, ".")
+	for _, name := range path[:len(path)-1] {
+		next, ok := tree[name].(map[string]any)
+		if !ok {
+			next = make(map[string]any)
+			tree[name] = next
+		}
+		tree = next
+	}
+	tree[path[len(path)-1]] = value
 }

@@ -35,6 +35,8 @@ func Flags(fs *pflag.FlagSet) {
 			fs.Bool(s.Flag(), v, usage)
 		case []string:
 			fs.StringSlice(s.Flag(), v, usage)
+		case map[string]any:
+			fs.StringArray(s.Flag(), nil, usage) // an address may have commas
 		default:
 			fs.String(s.Flag(), fmt.Sprint(v), usage)
 		}
@@ -47,17 +49,18 @@ func Flags(fs *pflag.FlagSet) {
 // one error.
 func Load(flags *pflag.FlagSet, environ []string) (Config, error) {
 	fromEnv, path, envErr := readEnv(environ)
-	fromFlags, flagPath := readFlags(flags)
+	fromFlags, flagPath, flagErr := readFlags(flags)
 	if flagPath != "" {
 		path = flagPath
 	}
 	fromFile, fileErr := readFile(path)
 	cfg := Default()
-	if err := errors.Join(fileErr, envErr); err != nil {
+	if err := errors.Join(fileErr, envErr, flagErr); err != nil {
 		return cfg, err
 	}
 	k := koanf.New(".")
-	for _, layer := range []map[string]any{fromFile, fromEnv, fromFlags} {
+	named := verifierDefaults(fromFile, fromEnv, fromFlags)
+	for _, layer := range []map[string]any{named, fromFile, fromEnv, fromFlags} {
 		// A map in memory always loads.
 		_ = k.Load(confmap.Provider(layer, "."), nil)
 	}
@@ -105,7 +108,7 @@ func readFile(path string) (map[string]any, error) {
 	_ = k.Load(confmap.Provider(tree, "."), nil)
 	var unknown []error
 	for _, key := range k.Keys() {
-		if !slices.ContainsFunc(Settings(), func(s Setting) bool { return s.Key == key }) {
+		if !isVerifierKey(key) && !slices.ContainsFunc(Settings(), func(s Setting) bool { return s.Key == key }) {
 			unknown = append(unknown, fmt.Errorf("configuration file %s: there is no setting %q", path, key))
 		}
 	}
@@ -127,6 +130,8 @@ func readEnv(environ []string) (values map[string]any, path string, err error) {
 		name, value, _ := strings.Cut(entry, "=")
 		setting, known := byEnv[name]
 		switch {
+		case known && setting.Key == verifiersKey:
+			unknown = append(unknown, putNamed(values, slices.Collect(strings.Lines(value))))
 		case known:
 			values[setting.Key] = value
 		case name == fileEnv:
@@ -138,23 +143,45 @@ func readEnv(environ []string) (values map[string]any, path string, err error) {
 	return values, path, errors.Join(unknown...)
 }
 
-func readFlags(flags *pflag.FlagSet) (values map[string]any, path string) {
+// putNamed adds verifiers that are given as NAME=ADDRESS.
+func putNamed(values map[string]any, entries []string) error {
+	var problems []error
+	for _, entry := range entries {
+		if strings.TrimSpace(entry) == "" {
+			continue
+		}
+		name, at, err := named(strings.TrimSpace(entry))
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		values[verifiersKey+"."+name+".address"] = at
+	}
+	return errors.Join(problems...)
+}
+
+func readFlags(flags *pflag.FlagSet) (values map[string]any, path string, err error) {
 	values = make(map[string]any)
 	if flags == nil {
-		return values, ""
+		return values, "", nil
 	}
 	for _, s := range Settings() {
 		flag := flags.Lookup(s.Flag())
 		if flag == nil || !flag.Changed {
 			continue
 		}
-		values[s.Key] = flag.Value.String()
-		if list, ok := flag.Value.(pflag.SliceValue); ok {
+		list, isList := flag.Value.(pflag.SliceValue)
+		switch {
+		case s.Key == verifiersKey:
+			err = putNamed(values, list.GetSlice())
+		case isList:
 			values[s.Key] = list.GetSlice()
+		default:
+			values[s.Key] = flag.Value.String()
 		}
 	}
 	if flag := flags.Lookup(fileFlag); flag != nil {
 		path = flag.Value.String()
 	}
-	return values, path
+	return values, path, err
 }

@@ -32,9 +32,14 @@ func (s Setting) Flag() string {
 }
 
 // Value returns the setting's value in c as a configuration file has it:
-// durations and levels as text, lists as lists of text.
-func (s Setting) Value(c Config) any {
-	switch v := reflect.ValueOf(c).FieldByIndex(s.index).Interface().(type) {
+// durations and levels as text, lists as lists of text, verifiers as objects by
+// name. Secrets are hidden.
+func (s Setting) Value(c Config) any { return fileValue(reflect.ValueOf(c).FieldByIndex(s.index)) }
+
+func fileValue(field reflect.Value) any {
+	switch v := field.Interface().(type) {
+	case map[string]NamedVerifier:
+		return verifiersValue(v)
 	case time.Duration:
 		return v.String()
 	case encoding.TextMarshaler:

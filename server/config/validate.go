@@ -43,6 +43,7 @@ func (c Config) Validate() error {
 	p.check(c.Verifier.CacheBytes >= 0, "verifier.cache_bytes", "must be at least 0")
 	p.check(c.Verifier.MaxCalls >= 1, "verifier.max_calls", "must be at least 1")
 	p.oneOf("verifier.fail_mode", c.Verifier.FailMode, FailClosed, FailOpen)
+	c.validateVerifiers(&p)
 	p.check(c.Subgoals.Max >= 1, "subgoals.max", "must be at least 1")
 	p.positive("subgoals.ttl", c.Subgoals.TTL)
 	return errors.Join(p...)
