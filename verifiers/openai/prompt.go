@@ -3,8 +3,10 @@ package openai
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"iter"
 	"regexp"
-	"strconv"
+	"slices"
 	"strings"
 
 	"plumbline/scorers/entail"
@@ -38,14 +40,31 @@ func fenced(pair entail.Pair) string {
 // fence returns a code that is in neither text. It is a hash of the texts and
 // not a random number, so that equal pairs have equal prompts and equal scores;
 // whoever writes a text cannot put the code into it, because the code would
-// change with it. The loop covers the case that they do it all the same.
+// change with it.
 func fence(document, claim string) string {
-	for attempt := 0; ; attempt++ {
-		// Lengths keep two pairs apart whose texts are cut at different places.
-		sum := sha256.Sum256([]byte(strings.Join([]string{strconv.Itoa(attempt), strconv.Itoa(len(document)), document, claim}, "\x00")))
-		code := hex.EncodeToString(sum[:codeBytes])
-		if !strings.Contains(document, code) && !strings.Contains(claim, code) {
+	return unused(codes(document, claim), document, claim)
+}
+
+// unused returns the first code that no text contains. That is the first of
+// all, as far as anybody can tell; the fence does not depend on it.
+func unused(codes iter.Seq[string], texts ...string) string {
+	for code := range codes {
+		if !slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(text, code) }) {
 			return code
+		}
+	}
+	return "" // codes never end
+}
+
+// codes are hashes of the texts, without end. The length keeps pairs apart whose
+// texts are the same together and cut at another place.
+func codes(document, claim string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for n := 0; ; n++ {
+			sum := sha256.Sum256(fmt.Appendf(nil, "%d %d %s%s", n, len(document), document, claim))
+			if !yield(hex.EncodeToString(sum[:codeBytes])) {
+				return
+			}
 		}
 	}
 }
