@@ -23,7 +23,7 @@ type coverage struct {
 	termsErr                  error // why terms have no weights, if so
 	passages                  int   // in the pool
 	window                    int   // how many of them are in the answer window
-	textInPool, textInWindow  bool
+	textInWindow              bool
 }
 
 // term is a distinct word of the question; they stand in the order of their
@@ -124,6 +124,9 @@ func (e *evidence) coverage() (*coverage, error) {
 		if err != nil {
 			return nil, err
 		}
+		if countNil(items) == len(items) {
+			return nil, score.MissingInput("rankings.items.text: no result of the top k has a text")
+		}
 		f := &folder{}
 		q := newQuestion(e.Question, words, f)
 		c := &coverage{
@@ -132,9 +135,6 @@ func (e *evidence) coverage() (*coverage, error) {
 		}
 		c.terms = slices.Repeat([]term{{rank: notFound, lastIn: notFound}}, q.distinct)
 		c.look(items, q.vocabulary, f)
-		if !c.textInPool {
-			return nil, score.MissingInput("rankings.items.text: no result of the top k has a text")
-		}
 		if gaps := countNil(items); gaps > 0 {
 			e.warnings = append(e.warnings, "some results of the top k have no text: coverage reads the others")
 		}
@@ -171,7 +171,6 @@ func (c *coverage) look(items []*Item, vocabulary vocabulary, f *folder) {
 		if item == nil {
 			continue
 		}
-		c.textInPool = true
 		c.textInWindow = c.textInWindow || rank < c.window
 		read := func(text string) {
 			eachWord(text, func(w span) {

@@ -42,20 +42,12 @@ func (m *memo[T]) get(compute func() (T, error)) (T, error) {
 }
 
 func newEvidence(r Request) *evidence {
-	e := &evidence{lists: make([]*list, 0, len(r.Rankings))}
+	e := &evidence{}
 	e.Request, e.warnings = r.withDefaults()
-	ids := make(numbering, e.itemCount())
-	for i := range e.Rankings {
-		l, duplicates := newList(&e.Rankings[i], ids)
-		e.lists = append(e.lists, l)
-		e.duplicates = append(e.duplicates, duplicates...)
-		e.warnings = append(e.warnings, l.warnings()...)
-	}
-	e.docs = len(ids)
+	e.readRankings()
 	e.dense, e.sparse = e.find(denseName), e.find(sparseName)
-	e.chooseFused()
+	e.retrievers = make([]*list, 0, len(e.lists))
 	for _, l := range e.lists {
-		l.readTop(e.K, e.docs)
 		if l.name != fusedName {
 			e.retrievers = append(e.retrievers, l)
 		}
@@ -63,10 +55,51 @@ func newEvidence(r Request) *evidence {
 			e.denseRetrievers = append(e.denseRetrievers, l)
 		}
 	}
-	if e.fusedHere {
-		e.fused.readTop(e.K, e.docs)
-	}
 	return e
+}
+
+// readRankings makes the lists and their fusion. What they consist of is
+// allocated once for all: most requests are so small that allocating would
+// otherwise take longer than computing.
+func (e *evidence) readRankings() {
+	lists := make([]list, len(e.Rankings)+1) // the last for a fusion
+	e.lists = make([]*list, len(e.Rankings))
+	items := e.itemCount()
+	ids, entries := make(numbering, items), make(slab[entry], items)
+	for i := range e.Rankings {
+		r := &e.Rankings[i]
+		e.lists[i] = &lists[i]
+		e.lists[i].read(r, ids, entries.take(len(r.Items)))
+	}
+	e.docs = len(ids)
+	ranks := make(slab[int32], len(lists)*e.docs)
+	for _, l := range e.lists {
+		e.duplicates = append(e.duplicates, l.sort(ranks.take(e.docs))...)
+		e.warnings = append(e.warnings, l.warnings()...)
+	}
+	e.fused = e.find(fusedName)
+	switch {
+	case e.fused != nil:
+	case len(e.lists) == 1:
+		e.fused = e.lists[0]
+	case len(e.lists) > 1:
+		e.fused, e.fusedHere = &lists[len(e.lists)], true
+		e.fused.fuse(e.lists, e.RRFConstant, make([]entry, e.docs), ranks.take(e.docs))
+	}
+	e.readTops(lists)
+}
+
+// readTops reads the first k of all lists; a list that was not made is empty.
+func (e *evidence) readTops(lists []list) {
+	most := 0
+	for i := range lists {
+		most += min(e.K, len(lists[i].entries))
+	}
+	scores, docs := make(slab[float64], most), make(slab[int32], most)
+	for i := range lists {
+		n := min(e.K, len(lists[i].entries))
+		lists[i].readTop(scores.take(n), docs.take(n))
+	}
 }
 
 func (e *evidence) itemCount() int {
@@ -75,18 +108,6 @@ func (e *evidence) itemCount() int {
 		n += len(e.Rankings[i].Items)
 	}
 	return n
-}
-
-func (e *evidence) chooseFused() {
-	e.fused = e.find(fusedName)
-	switch {
-	case e.fused != nil:
-	case len(e.lists) == 1:
-		e.fused = e.lists[0]
-	case len(e.lists) > 1:
-		e.fused = fuse(e.lists, e.RRFConstant, e.docs)
-		e.fusedHere = true
-	}
 }
 
 func (e *evidence) find(name string) *list {

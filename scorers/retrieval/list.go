@@ -52,23 +52,37 @@ func (n numbering) of(id string) int32 {
 	return doc
 }
 
-// newList sorts a ranking and drops repeated ids.
-func newList(r *Ranking, ids numbering) (*list, []Duplicate) {
-	l := &list{name: r.Name, kind: r.Kind, entries: make([]entry, len(r.Items))}
+// slab hands out parts of one allocation.
+type slab[T any] []T
+
+func (s *slab[T]) take(n int) []T {
+	part := (*s)[:n:n]
+	*s = (*s)[n:]
+	return part
+}
+
+// read takes the ranking over into entries, which are as many as its items.
+func (l *list) read(r *Ranking, ids numbering, entries []entry) {
+	l.name, l.kind, l.entries = r.Name, r.Kind, entries
 	if r.CorpusMean != nil {
 		mean := r.Kind.orient(*r.CorpusMean)
 		l.corpusMean = &mean
 	}
 	for i := range r.Items {
 		item := &r.Items[i]
-		l.entries[i] = entry{item: item, score: r.Kind.orient(item.Score), doc: ids.of(item.ID)}
+		entries[i] = entry{item: item, score: r.Kind.orient(item.Score), doc: ids.of(item.ID)}
 		l.notFinite = l.notFinite || !finite(item.Score)
 	}
+}
+
+// sort brings the entries into their order and drops repeated ids. ranks has a
+// place for each passage of the request.
+func (l *list) sort(ranks []int32) []Duplicate {
+	l.ranks = ranks
 	if !slices.IsSortedFunc(l.entries, compareEntries) {
 		slices.SortFunc(l.entries, compareEntries)
 	}
-	duplicates := l.dropRepeated(len(ids))
-	return l, duplicates
+	return l.dropRepeated()
 }
 
 // compareEntries orders by score, better first, then by id. Repetitions of an
@@ -88,9 +102,11 @@ func compareEntries(a, b entry) int {
 	)
 }
 
-// dropRepeated keeps the first, that is the best, entry of each id.
-func (l *list) dropRepeated(docs int) []Duplicate {
-	count := make([]int32, docs)
+// dropRepeated keeps the first, that is the best, entry of each id. It counts in
+// the place of the ranks, which are not known yet.
+func (l *list) dropRepeated() []Duplicate {
+	count := l.ranks
+	defer clear(count)
 	kept := l.entries[:0]
 	for _, e := range l.entries {
 		count[e.doc]++
@@ -112,39 +128,35 @@ func (l *list) dropRepeated(docs int) []Duplicate {
 	return duplicates
 }
 
-// readTop fixes the part of the list that the formulas read. It is called when
-// all ids of the request have their numbers.
-func (l *list) readTop(k, docs int) {
-	n := min(k, len(l.entries))
-	l.scores = make([]float64, n)
-	numbers := make([]int32, n+docs)
-	l.docs, l.ranks = numbers[:n:n], numbers[n:]
-	for i, e := range l.entries[:n] {
+// readTop fixes the part of the list that the formulas read: as many results as
+// scores and docs have places.
+func (l *list) readTop(scores []float64, docs []int32) {
+	l.scores, l.docs = scores, docs
+	for i, e := range l.entries[:len(docs)] {
 		l.scores[i] = e.score
 		l.docs[i] = e.doc
 		l.ranks[e.doc] = int32(i + 1)
 	}
 }
 
-// fuse joins lists by reciprocal rank: a passage scores the sum, over the
+// fuse makes l the fusion of lists by reciprocal rank: a passage scores the sum, over the
 // lists that have it, of 1/(constant + rank), ranks from 1.
 //
 // Source: Cormack, Clarke, Büttcher, "Reciprocal rank fusion outperforms
 // Condorcet and individual rank learning methods" (SIGIR 2009).
-func fuse(lists []*list, constant, docs int) *list {
-	fused := &list{name: fusedName, kind: RRF, entries: make([]entry, docs)}
-	for _, l := range lists {
-		fused.notFinite = fused.notFinite || l.notFinite
-		for i, e := range l.entries {
-			sum := &fused.entries[e.doc]
+func (l *list) fuse(lists []*list, constant int, entries []entry, ranks []int32) {
+	l.name, l.kind, l.entries, l.ranks = fusedName, RRF, entries, ranks
+	for _, one := range lists {
+		l.notFinite = l.notFinite || one.notFinite
+		for i, e := range one.entries {
+			sum := &entries[e.doc]
 			if sum.item == nil {
 				*sum = entry{item: e.item, doc: e.doc}
 			}
 			sum.score += 1 / float64(constant+i+1)
 		}
 	}
-	slices.SortFunc(fused.entries, compareEntries)
-	return fused
+	slices.SortFunc(entries, compareEntries)
 }
 
 // ready says why a formula cannot read the list's scores, if so: absolute

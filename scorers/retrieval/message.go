@@ -39,14 +39,15 @@ func Validate(req *plumblinev1.ScoreRetrievalRequest) error {
 // The request is expected to have passed its rules and Validate, but no message
 // makes Score panic. The caller fills in the timing.
 func Score(req *plumblinev1.ScoreRetrievalRequest) *plumblinev1.ScoreRetrievalResponse {
-	result := Compute(fromMessage(req))
+	signals := newSignalMessages(len(req.GetSignals()))
+	result := Compute(fromMessage(req), signals.add)
 	resp := &plumblinev1.ScoreRetrievalResponse{
 		Id:             req.GetId(),
-		Signals:        signalMessages(result.Values),
+		Signals:        signals.byName,
+		Fused:          fusedMessages(result.Fused),
 		FusedByService: result.FusedByService,
 		Warnings:       result.Warnings,
 	}
-	resp.Fused = fusedMessages(result.Fused)
 	for _, entity := range result.Entities {
 		resp.Entities = append(resp.Entities, &plumblinev1.Entity{
 			Text: entity.Text, Found: entity.Found, FoundInWindow: entity.FoundInWindow,
@@ -92,8 +93,8 @@ func weakWhen(high bool) plumblinev1.WeakWhen {
 	return plumblinev1.WeakWhen_WEAK_WHEN_LOW
 }
 
-// fusedMessages, like signalMessages, builds all messages in one allocation.
-func fusedMessages(items []Item) []*plumblinev1.FusedItem {
+// fusedMessages, like signalMessages, makes all messages in one allocation.
+func fusedMessages(items []Scored) []*plumblinev1.FusedItem {
 	messages := make([]plumblinev1.FusedItem, len(items))
 	fused := make([]*plumblinev1.FusedItem, len(items))
 	for i := range items {
@@ -103,23 +104,41 @@ func fusedMessages(items []Item) []*plumblinev1.FusedItem {
 	return fused
 }
 
-// signalMessages builds all messages in one allocation: a response has dozens.
-func signalMessages(values []Value) map[string]*plumblinev1.Signal {
-	messages := make([]plumblinev1.Signal, len(values))
-	signals := make(map[string]*plumblinev1.Signal, len(values))
-	for i := range values {
-		v, m := &values[i], &messages[i]
-		m.WeakWhen = weakWhen(v.WeakWhenHigh)
-		if v.Err != nil {
-			missing := score.Reason(v.Err)
-			m.Status, m.Reason = missing.Status, missing.Reason
-		} else {
-			m.Status, m.Value = plumblinev1.Status_STATUS_OK, &v.Number
-			m.Reason, m.RankFused = v.Remark, v.RankFused
-		}
-		signals[v.Name] = m
+// signalMessages collects the signals of a response. A response has dozens:
+// their messages and numbers are made in one allocation each.
+type signalMessages struct {
+	byName   map[string]*plumblinev1.Signal
+	messages []plumblinev1.Signal
+	numbers  []float64
+}
+
+// newSignalMessages has room for as many signals as were named; for all where
+// none was.
+func newSignalMessages(named int) *signalMessages {
+	room := len(registry().rows)
+	if named > 0 {
+		room = min(room, named)
 	}
-	return signals
+	return &signalMessages{
+		byName:   make(map[string]*plumblinev1.Signal, room),
+		messages: make([]plumblinev1.Signal, room),
+		numbers:  make([]float64, room),
+	}
+}
+
+func (s *signalMessages) add(v Value) {
+	i := len(s.byName)
+	m := &s.messages[i]
+	m.WeakWhen = weakWhen(v.WeakWhenHigh)
+	if v.Err != nil {
+		missing := score.Reason(v.Err)
+		m.Status, m.Reason = missing.Status, missing.Reason
+	} else {
+		s.numbers[i] = v.Number
+		m.Status, m.Value = plumblinev1.Status_STATUS_OK, &s.numbers[i]
+		m.Reason, m.RankFused = v.Remark, v.RankFused
+	}
+	s.byName[v.Name] = m
 }
 
 func fromMessage(req *plumblinev1.ScoreRetrievalRequest) Request {

@@ -181,6 +181,13 @@ func (r Request) withScores(change func(float64) float64) Request {
 	return r
 }
 
+// values are all signals of a request, in the order of the table.
+func values(r Request) []Value {
+	var all []Value
+	Compute(r, func(v Value) { all = append(all, v) })
+	return all
+}
+
 // TestInvariance checks what the table declares: how each signal follows a
 // shift and a positive factor of all scores.
 func TestInvariance(t *testing.T) {
@@ -188,9 +195,9 @@ func TestInvariance(t *testing.T) {
 		r := scored(t)
 		shift := float64(rapid.IntRange(-4096, 4096).Draw(t, "shift")) / 256
 		factor := math.Ldexp(1, rapid.IntRange(-6, 6).Draw(t, "factor"))
-		before := Compute(r).Values
-		shifted := Compute(r.withScores(func(s float64) float64 { return s + shift })).Values
-		scaled := Compute(r.withScores(func(s float64) float64 { return s * factor })).Values
+		before := values(r)
+		shifted := values(r.withScores(func(s float64) float64 { return s + shift }))
+		scaled := values(r.withScores(func(s float64) float64 { return s * factor }))
 		for i, s := range registry().rows {
 			checkEffect(t, s.name+" shifted", s.shift, before[i], shifted[i], before[i].Number+shift)
 			checkEffect(t, s.name+" scaled", s.scale, before[i], scaled[i], before[i].Number*factor)
@@ -225,9 +232,9 @@ func TestUnstatedEffects(t *testing.T) {
 		r.Rankings = append(r.Rankings, Ranking{Name: name, Items: r.Rankings[0].Items})
 	}
 	const shift, factor = 3, 2
-	before := Compute(r).Values
-	shifted := Compute(r.withScores(func(s float64) float64 { return s + shift })).Values
-	scaled := Compute(r.withScores(func(s float64) float64 { return s * factor })).Values
+	before := values(r)
+	shifted := values(r.withScores(func(s float64) float64 { return s + shift }))
+	scaled := values(r.withScores(func(s float64) float64 { return s * factor }))
 	for i, s := range registry().rows {
 		if s.shift == unstated && (near(before[i], shifted[i], 0, 1) || near(before[i], shifted[i], shift, 1)) {
 			t.Errorf("%s: %v became %v under a shift of %d", s.name, before[i].Number, shifted[i].Number, shift)
@@ -252,7 +259,7 @@ func TestDistancesAreNegated(t *testing.T) {
 		for i := range distances.Rankings {
 			distances.Rankings[i].Kind = L2Distance
 		}
-		got, want := Compute(distances).Values, Compute(negated).Values
+		got, want := values(distances), values(negated)
 		for i := range want {
 			if (got[i].Err == nil) != (want[i].Err == nil) || got[i].Err == nil && got[i].Number != want[i].Number {
 				t.Fatalf("%s: %v %v, of negated scores %v %v", want[i].Name, got[i].Number, got[i].Err, want[i].Number, want[i].Err)

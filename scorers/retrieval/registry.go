@@ -61,8 +61,8 @@ type table struct {
 }
 
 // registry returns the table of signals, built on first use.
-var registry = sync.OnceValue(func() table {
-	t := table{
+var registry = sync.OnceValue(func() *table {
+	t := &table{
 		rows: slices.Concat(
 			scoreSignals(),
 			agreementSignals(),
@@ -77,21 +77,20 @@ var registry = sync.OnceValue(func() table {
 	return t
 })
 
-// selected returns the rows of the named signals, in the order of the table,
-// and the names that the table does not have. No name selects all.
-func (t table) selected(names []string) (rows []*signal, unknown []string) {
-	wanted := make([]bool, len(t.rows))
+// selected says of each row whether it is named, and how many names the table
+// does not have. No name selects all.
+func (t *table) selected(names []string) (rows []bool, unknown int) {
+	rows = make([]bool, len(t.rows))
 	for _, name := range names {
 		if i, ok := t.index[name]; ok {
-			wanted[i] = true
+			rows[i] = true
 		} else {
-			unknown = append(unknown, name)
+			unknown++
 		}
 	}
-	rows = make([]*signal, 0, len(t.rows))
-	for i := range t.rows {
-		if len(names) == 0 || wanted[i] {
-			rows = append(rows, &t.rows[i])
+	if len(names) == 0 {
+		for i := range rows {
+			rows[i] = true
 		}
 	}
 	return rows, unknown

@@ -22,37 +22,45 @@ type Value struct {
 	Err error
 }
 
+// Scored is a passage of the fused order.
+type Scored struct {
+	ID    string
+	Score float64
+}
+
 // Entity is something that the question names, and whether the text has it.
 type Entity struct {
 	Text                 string
 	Found, FoundInWindow bool
 }
 
-// Result is everything that was computed for a request.
+// Result is what was computed for a request besides its signals.
 type Result struct {
-	Values         []Value
-	Fused          []Item // best first, at most k, scores in the ranking's kind
+	Fused          []Scored // best first, at most k, scores in the ranking's kind
 	FusedByService bool
 	Entities       []Entity
 	Duplicates     []Duplicate
 	Warnings       []string
 }
 
-// Compute computes the signals of one retrieval result.
-func Compute(r Request) Result {
+// Compute computes the selected signals of one retrieval result, in the order
+// of the table, and hands each to emit: a result has dozens, and callers turn
+// them into something of their own.
+func Compute(r Request, emit func(Value)) Result {
 	e := newEvidence(r)
-	rows, unknown := registry().selected(r.Signals)
-	result := Result{Values: make([]Value, len(rows)), FusedByService: e.fusedHere, Duplicates: e.duplicates}
-	for i, s := range rows {
-		result.Values[i] = s.valueOf(e)
+	t := registry()
+	selected, unknown := t.selected(r.Signals)
+	for i := range t.rows {
+		if selected[i] {
+			emit(t.rows[i].valueOf(e))
+		}
 	}
-	result.Fused = e.fusedItems()
-	result.Entities = e.entities()
 	for range unknown {
 		e.warnings = append(e.warnings, "signals: a name is unknown and was left out")
 	}
-	result.Warnings = e.warnings
-	return result
+	return Result{
+		Fused: e.fusedItems(), FusedByService: e.fusedHere, Entities: e.entities(), Duplicates: e.duplicates, Warnings: e.warnings,
+	}
 }
 
 const rankFusedRemark = "made of scores that are relative to their own list: a threshold needs calibration"
@@ -77,13 +85,13 @@ func (s *signal) valueOf(e *evidence) Value {
 
 // fusedItems is the fused order as the signals read it; none where it has no
 // order.
-func (e *evidence) fusedItems() []Item {
+func (e *evidence) fusedItems() []Scored {
 	if e.fused == nil || e.fused.notFinite {
 		return nil
 	}
-	items := make([]Item, len(e.fused.docs))
+	items := make([]Scored, len(e.fused.docs))
 	for i, entry := range e.fused.entries[:len(items)] {
-		items[i] = Item{ID: entry.item.ID, Score: e.fused.kind.orient(entry.score)}
+		items[i] = Scored{ID: entry.item.ID, Score: e.fused.kind.orient(entry.score)}
 	}
 	return items
 }

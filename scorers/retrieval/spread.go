@@ -224,7 +224,7 @@ func scoreSkewness(s []float64) (float64, error) {
 	if s[0] == s[len(s)-1] || variance == 0 {
 		return 0, score.NotApplicable("the top-k scores do not differ, so their distribution has no shape")
 	}
-	return stat.Moment(3, s, nil) / math.Pow(variance, 1.5), nil
+	return stat.Moment(3, s, nil) / (variance * math.Sqrt(variance)), nil
 }
 
 // corpusScore is the corpus's mean score for the question, or what stands in
