@@ -204,6 +204,7 @@ func (s *sidecar) becomeReady(ctx context.Context) (err error) {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotServing, err)
 	}
+	last := errors.New("its health service does not answer")
 	for {
 		reply, err := healthpb.NewHealthClient(s.health).Check(ctx, &healthpb.HealthCheckRequest{}, grpc.WaitForReady(true))
 		switch status.Code(err) {
@@ -211,13 +212,13 @@ func (s *sidecar) becomeReady(ctx context.Context) (err error) {
 			if reply.GetStatus() == healthpb.HealthCheckResponse_SERVING {
 				return nil
 			}
-			err = fmt.Errorf("its health is %s", reply.GetStatus())
+			last = fmt.Errorf("its health is %s", reply.GetStatus())
 		case codes.Unauthenticated, codes.Unimplemented: // which time does not mend
 			return fmt.Errorf("%w: health check: %w", ErrNotServing, err)
 		}
 		select {
 		case <-ctx.Done():
-			return s.orExited(fmt.Errorf("%w within %s: %w", ErrNotServing, s.config.StartTimeout, err))
+			return s.orExited(fmt.Errorf("%w within %s: %w", ErrNotServing, s.config.StartTimeout, last))
 		case <-time.After(readyInterval):
 		}
 	}
