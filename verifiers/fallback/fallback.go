@@ -13,7 +13,8 @@ import (
 	"plumbline/verifiers"
 )
 
-// Verifier is a chain of verifiers. It implements entail.Verifier.
+// Verifier is a chain of verifiers. It implements entail.Verifier and
+// verifiers.Pinner.
 type Verifier struct{ chain []entail.Verifier }
 
 // New returns the chain, whose members stay the caller's.
@@ -24,55 +25,71 @@ func New(first entail.Verifier, next ...entail.Verifier) *Verifier {
 // Describe implements entail.Verifier. The description is that of the first
 // member that gives one.
 func (v *Verifier) Describe(ctx context.Context) (entail.Description, error) {
-	var failures []error
-	for _, member := range v.chain {
-		description, err := member.Describe(ctx)
-		if err == nil {
-			return description, nil
-		}
-		if failures = append(failures, err); !passesOn(ctx, err) {
-			break
-		}
-	}
-	return entail.Description{}, join(failures)
+	var description entail.Description
+	_, err := v.first(ctx, func(member entail.Verifier) (err error) {
+		description, err = member.Describe(ctx)
+		return err
+	})
+	return description, err
 }
 
 // Verify implements entail.Verifier. One member answers all pairs; Usage says
 // which. The next is asked when a member cannot be asked or none of its pairs
 // could be scored for a reason that is not the pair's.
 func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
-	batch, _, err := v.verify(ctx, v.chain, pairs)
+	var batch entail.Batch
+	_, err := v.first(ctx, func(member entail.Verifier) (err error) {
+		batch, err = verify(ctx, member, pairs)
+		return err
+	})
 	return batch, err
 }
 
-func (v *Verifier) verify(ctx context.Context, chain []entail.Verifier, pairs []entail.Pair) (entail.Batch, entail.Verifier, error) {
+// first asks the members in turn and returns the one that answered.
+func (v *Verifier) first(ctx context.Context, ask func(member entail.Verifier) error) (entail.Verifier, error) {
 	var failures []error
-	for _, member := range chain {
-		batch, err := member.Verify(ctx, pairs)
+	for _, member := range v.chain {
+		err := ask(member)
 		if err == nil {
-			err = verifiers.Outage(batch)
-		}
-		if err == nil {
-			return batch, member, nil
+			return member, nil
 		}
 		if failures = append(failures, err); !passesOn(ctx, err) {
 			break
 		}
 	}
-	return entail.Batch{}, nil, join(failures)
+	return nil, join(failures)
 }
 
-// Pin returns the chain for one request: the member that answers the request's
-// first call answers all of them, so that no request mixes the scores of two.
+func verify(ctx context.Context, member entail.Verifier, pairs []entail.Pair) (entail.Batch, error) {
+	batch, err := member.Verify(ctx, pairs)
+	if err == nil {
+		err = verifiers.Outage(batch)
+	}
+	if err != nil {
+		return entail.Batch{}, err
+	}
+	return batch, nil
+}
+
+// Pin implements verifiers.Pinner: the member that answers a request's first
+// call answers all of them.
 func (v *Verifier) Pin() (pinned entail.Verifier, release func(), err error) {
-	return &pin{Verifier: v}, func() {}, nil
+	p := &pin{chain: v, release: func() {}}
+	return p, sync.OnceFunc(p.end), nil
 }
 
 // pin is the chain as one request sees it.
 type pin struct {
-	*Verifier
-	mu     sync.Mutex
-	member entail.Verifier // nil before the first answer
+	chain   *Verifier
+	mu      sync.Mutex
+	member  entail.Verifier // nil before the first answer
+	release func()          // the member's
+}
+
+func (p *pin) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.release()
 }
 
 // Describe implements entail.Verifier.
@@ -80,7 +97,7 @@ func (p *pin) Describe(ctx context.Context) (entail.Description, error) {
 	if member := p.answering(); member != nil {
 		return member.Describe(ctx)
 	}
-	return p.Verifier.Describe(ctx)
+	return p.chain.Describe(ctx)
 }
 
 func (p *pin) answering() entail.Verifier {
@@ -89,19 +106,28 @@ func (p *pin) answering() entail.Verifier {
 	return p.member
 }
 
-// Verify implements entail.Verifier. Until a member is chosen, calls of the
+// Verify implements entail.Verifier. Until a member has answered, calls of the
 // request wait for each other.
 func (p *pin) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
-	if member := p.answering(); member != nil {
+	p.mu.Lock()
+	if member := p.member; member != nil {
+		p.mu.Unlock()
 		return member.Verify(ctx, pairs)
 	}
-	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.member != nil {
-		return p.member.Verify(ctx, pairs)
-	}
-	batch, member, err := p.verify(ctx, p.chain, pairs)
-	p.member = member
+	var batch entail.Batch
+	_, err := p.chain.first(ctx, func(candidate entail.Verifier) error {
+		pinned, release, err := verifiers.Pin(candidate)
+		if err != nil {
+			return err
+		}
+		if batch, err = verify(ctx, pinned, pairs); err != nil {
+			release()
+			return err
+		}
+		p.member, p.release = pinned, release
+		return nil
+	})
 	return batch, err
 }
 
