@@ -1,0 +1,67 @@
+"""Trains and exports Plumbline's bundled verifier."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import threading
+from pathlib import Path
+
+import torch.multiprocessing as mp
+from tqdm import tqdm
+
+from . import curves, export, fit, recipe
+
+RECIPES = Path(__file__).parent.parent / "recipes.toml"
+
+
+def main() -> None:
+    recipes = recipe.read(RECIPES)
+    parser = argparse.ArgumentParser(prog="verifier_train", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    train = commands.add_parser("train", help="train a recipe, going on from its last checkpoint, and draw its curves")
+    train.add_argument("--processes", type=int, default=2, help="processes that share each step (default: 2)")
+    to_onnx = commands.add_parser("export", help="write a trained run as the model folders fp32/ and int8/")
+    to_onnx.add_argument("--name", default="plumbline-verifier", help="name in the manifest")
+    to_onnx.add_argument("--version", default="1.0.0", help="version in the manifest")
+    for command in (train, to_onnx):
+        command.add_argument("recipe", choices=recipes, help="a table of recipes.toml")
+        command.add_argument("--data", type=Path, required=True, help="folder with train/, dev/ and retrieval/")
+        command.add_argument("--out", type=Path, required=True, help="folder of all runs")
+    arguments = parser.parse_args()
+    chosen, run = recipes[arguments.recipe], arguments.out / arguments.recipe
+    if arguments.command == "train":
+        run.mkdir(parents=True, exist_ok=True)
+        train_run(chosen, arguments.data, run, arguments.processes)
+        print(curves.draw(run))
+    else:
+        export.export(chosen, run, arguments.data, run / "model", arguments.name, arguments.version)
+        print(run / "model")
+
+
+def train_run(chosen: recipe.Recipe, data: Path, run: Path, processes: int) -> None:
+    """Trains in processes of their own, with a bar of the examples seen."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    done = threading.Event()
+    watcher = threading.Thread(target=watch, args=(run / "log.jsonl", chosen.examples, done))
+    watcher.start()
+    try:
+        mp.spawn(fit.worker, args=(processes, port, chosen, data, run), nprocs=processes)
+    finally:
+        done.set()
+        watcher.join()
+
+
+def watch(log: Path, examples: int, done: threading.Event) -> None:
+    """Shows how far the log has come."""
+    with tqdm(total=examples, unit="example", smoothing=0.05) as bar:
+        while not done.wait(timeout=5):
+            if log.exists() and (seen := fit.last_line(log)):
+                bar.set_postfix(loss=seen["loss"], refresh=False)
+                bar.update(seen["examples"] - bar.n)
+
+
+if __name__ == "__main__":
+    main()

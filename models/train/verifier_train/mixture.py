@@ -1,0 +1,201 @@
+"""The stream of training examples: which row comes when is a function of the
+recipe and of the example's number, so that a run can go on where it stopped."""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+import os
+import zlib
+from collections import Counter, defaultdict
+from pathlib import Path
+from random import Random
+from typing import Callable
+
+from . import synthetic
+from .overlap import Overlap, normalise
+from .recipe import Recipe
+from .sets import NOT_ENTAILED, NOT_STATED, SETS, Row, load
+from .synthetic import CONTRADICTION, ENTAILMENT, NEUTRAL, Maker, Paragraph, Question
+from .text import sentences
+
+CHUNK = 4096
+"""Examples made, and sorted by length, at a time."""
+SHORT_WORDS = 60
+"""Documents up to this length are padded."""
+HELD_OUT = 40
+"""One document in so many is held out, with all its rows."""
+
+
+class Mixture:
+    """The examples of a recipe."""
+
+    def __init__(self, recipe: Recipe, data: Path, overlap: Overlap, cache: Path):
+        self._recipe = recipe
+        self.dropped: Counter[str] = Counter()
+        """Rows left out of each set because a development set has them."""
+        self.held_out: list[Row] = []
+        """Rows that are not trained on: for validation and the temperature."""
+        self._rows = {name: self._clean(name, data, overlap) for name in _used(recipe)}
+        self._maker = Maker(*_corpus(recipe, data / "retrieval", overlap, cache))
+        self._joinable = {name: _by_document(rows) for name, rows in self._rows.items()}
+        self._sources = self._shares()
+
+    def _clean(self, name: str, data: Path, overlap: Overlap) -> list[Row]:
+        rows = load(data, name)
+        kept = [row for row in rows if not overlap.has(row)]
+        self.dropped[name] = len(rows) - len(kept)
+        self.held_out += [row for row in kept if _held_out(row)]
+        return [row for row in kept if not _held_out(row)]
+
+    def _shares(self) -> list[tuple[str, float]]:
+        recipe = self._recipe
+        made = {"synthetic": recipe.synthetic, "questions": recipe.questions, "joined": recipe.joined}
+        weights = {
+            name: SETS[name].share if recipe.balanced else len(rows) for name, rows in self._rows.items()
+        }
+        rest = (1 - sum(made.values())) / sum(weights.values())
+        return [(n, s) for n, s in made.items() if s > 0] + [(n, w * rest) for n, w in weights.items()]
+
+    def describe(self) -> dict:
+        """Rows, share and licence of each source, for the log and the card."""
+        return {
+            name: {
+                "share": round(share, 4),
+                "rows": len(self._rows.get(name, ())),
+                "licence": SETS[name].licence
+                if name in SETS
+                else "made from " + ", ".join(self._recipe.corpora),
+                "dropped": self.dropped[name],
+            }
+            for name, share in self._sources
+        }
+
+    def corpora(self) -> dict[str, str]:
+        """The corpora in use, with their licences."""
+        return {name: synthetic.CORPORA[name] for name in _corpora(self._recipe)}
+
+    def chunk(self, number: int) -> list[Row]:
+        """The examples of a chunk, in no particular order."""
+        rng = Random(f"{self._recipe.seed}/{number}")
+        rows = []
+        for name, share in self._sources:
+            first, last = math.floor(share * CHUNK * number), math.floor(share * CHUNK * (number + 1))
+            rows += [self._example(name, at, rng) for at in range(first, last)]
+        rng.shuffle(rows)
+        return rows
+
+    def _example(self, name: str, at: int, rng: Random) -> Row:
+        if name == "synthetic":
+            return self._maker.row(rng)
+        if name == "questions":
+            return self._maker.question_row(rng)
+        if name == "joined":
+            return self._pad(self._join(rng), False, rng)
+        rows = self._rows[name]
+        turn, place = divmod(at, len(rows))
+        row = rows[_order(len(rows), f"{self._recipe.seed}/{name}/{turn}")[place]]
+        crowd = SETS[name].crowd
+        if rng.random() < self._recipe.orphan and not crowd:
+            return Row(" ".join(self._maker.distractors(rng.randint(1, 6), rng)), row.claim, NEUTRAL)
+        return self._pad(row, crowd, rng)
+
+    def _pad(self, row: Row, crowd: bool, rng: Random) -> Row:
+        """A short document among unrelated sentences; the label stays."""
+        if len(row.doc.split()) > SHORT_WORDS or rng.random() >= self._recipe.pad:
+            return row
+        before, after = rng.randint(0, 4), rng.randint(0, 4)
+        if crowd:  # a scene fits among scenes only at the risk of deciding the claim
+            before, after = min(before, 2), min(after, 2)
+        parts = [*self._maker.distractors(before, rng), row.doc, *self._maker.distractors(after, rng)]
+        return Row(" ".join(parts), row.claim, row.label)
+
+    def _join(self, rng: Random) -> Row:
+        """Two or three claims about one document as one claim."""
+        groups = self._joinable[rng.choice([n for n, g in self._joinable.items() if g])]
+        group = rng.choice(groups)
+        parts = rng.sample(group, min(len(group), rng.randint(2, 3)))
+        labels = {row.label for row in parts}
+        label = next((c for c in (CONTRADICTION, NOT_ENTAILED, NEUTRAL) if c in labels), ENTAILMENT)
+        return Row(parts[0].doc, " ".join(_ended(row.claim) for row in parts), label)
+
+
+def _held_out(row: Row) -> bool:
+    return zlib.crc32(normalise(row.doc).encode()) % HELD_OUT == 0
+
+
+def _used(recipe: Recipe) -> list[str]:
+    names = recipe.sets or tuple(SETS)
+    return [n for n in names if not (recipe.stated_licences_only and SETS[n].licence == NOT_STATED)]
+
+
+def _corpora(recipe: Recipe) -> list[str]:
+    return [
+        name
+        for name in recipe.corpora
+        if not (recipe.stated_licences_only and synthetic.CORPORA[name] == NOT_STATED)
+    ]
+
+
+def _corpus(
+    recipe: Recipe, folder: Path, overlap: Overlap, cache: Path
+) -> tuple[list[Paragraph], list[Question]]:
+    """The corpora's paragraphs, cut once, and questions."""
+    used = _corpora(recipe)
+    cache.mkdir(parents=True, exist_ok=True)
+    file = cache / f"paragraphs-{'-'.join(used)}.json"
+    if not file.exists():
+        cut = [(p.title, p.sentences) for p in synthetic.paragraphs(folder, used, overlap)]
+        partial = file.with_suffix(f".{os.getpid()}")
+        partial.write_text(json.dumps(cut), encoding="utf-8")
+        partial.replace(file)  # another process may be doing the same
+    found = [Paragraph(t, tuple(s)) for t, s in json.loads(file.read_text(encoding="utf-8"))]
+    return found, synthetic.questions(folder, used, overlap)
+
+
+def _by_document(rows: list[Row]) -> list[list[Row]]:
+    """Groups of at least two different claims about one document, in sentences
+    of ordinary length, of three-class rows or of one label."""
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in rows:
+        if 4 <= len(row.claim.split()) <= 30:
+            groups[normalise(row.doc)].append(row)
+    return [group for group in groups.values() if len({row.claim for row in group}) >= 2]
+
+
+def _ended(claim: str) -> str:
+    claim = claim.strip()
+    return claim if claim.endswith((".", "!", "?")) else claim + "."
+
+
+@functools.lru_cache(maxsize=64)
+def _order(size: int, key: str) -> list[int]:
+    """A set's shuffled order of one turn."""
+    order = list(range(size))
+    Random(key).shuffle(order)
+    return order
+
+
+def cut_to_fit(row: Row, count: Callable[[str], int], limit: int) -> Row:
+    """A row whose document is too long, with the sentences that share most with
+    the claim, in their order, as many as fit."""
+    room = limit - 3 - count(row.claim)
+    if count(row.doc) <= room:
+        return row
+    claim = Counter(normalise(row.claim).split())
+    cut = sentences(row.doc)
+    words = [set(normalise(s).split()) for s in cut]
+    frequency = Counter(w for s in words for w in s)
+
+    def shared(i: int) -> float:
+        return sum(1 / frequency[w] for w in words[i] & claim.keys())
+
+    kept: set[int] = set()
+    for i in sorted(range(len(cut)), key=shared, reverse=True):
+        # A sentence with its neighbours is what a reader would keep.
+        for j in (i, i - 1, i + 1):
+            if 0 <= j < len(cut) and j not in kept and count(cut[j]) <= room:
+                kept.add(j)
+                room -= count(cut[j])
+    return Row(" ".join(cut[i] for i in sorted(kept)) or row.doc, row.claim, row.label)

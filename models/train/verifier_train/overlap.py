@@ -1,0 +1,57 @@
+"""The guard against training on what is measured: whatever occurs in a
+development set is dropped from training."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Iterable
+
+from .sets import Row, read
+
+MIN_CLAIM_WORDS = 5
+"""Shorter claims ("A man is outside.") recur by chance."""
+MIN_DOC_WORDS = 30
+"""Shorter documents (one caption) recur by chance."""
+
+
+def normalise(text: str) -> str:
+    """Lower case, words only: punctuation and spacing do not hide a repetition."""
+    return " ".join(re.findall(r"\w+", text.lower()))
+
+
+class Overlap:
+    """What the development sets contain."""
+
+    def __init__(self, rows: Iterable[Row]):
+        self._claims: set[str] = set()
+        self._docs: set[str] = set()
+        self._pairs: set[tuple[str, str]] = set()
+        self._sentences: set[str] = set()
+        for row in rows:
+            claim, doc = normalise(row.claim), normalise(row.doc)
+            self._pairs.add((doc, claim))
+            if claim.count(" ") + 1 >= MIN_CLAIM_WORDS:
+                self._claims.add(claim)
+            if doc.count(" ") + 1 >= MIN_DOC_WORDS:
+                self._docs.add(doc)
+            for sentence in re.split(r"(?<=[.!?])\s+", row.doc):
+                self._sentences.add(normalise(sentence))
+
+    def has(self, row: Row) -> bool:
+        """Whether the row's claim, document or pair is in a development set."""
+        claim, doc = normalise(row.claim), normalise(row.doc)
+        return claim in self._claims or doc in self._docs or (doc, claim) in self._pairs
+
+    def has_text(self, text: str) -> bool:
+        """Whether a paragraph, as a whole or by one of its longer sentences, is
+        part of a development document."""
+        return any(
+            len(sentence.split()) >= MIN_CLAIM_WORDS and normalise(sentence) in self._sentences
+            for sentence in re.split(r"(?<=[.!?])\s+", text)
+        )
+
+
+def of_folder(folder: Path) -> Overlap:
+    """The overlap check against every file of a folder of development sets."""
+    return Overlap(row for path in sorted(folder.glob("*.jsonl.gz")) for row in read(path))

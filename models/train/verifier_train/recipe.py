@@ -1,0 +1,79 @@
+"""What a run does, in one value that is written beside its result."""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The settings of a run. The defaults are those of the full run."""
+
+    seed: int = 17
+    examples: int = 200_000
+    """Examples seen; a set that is shorter than its part is seen again."""
+    init: str = "minilm"
+    """"minilm": all-MiniLM-L6-v2 with a new head; else a folder of a run."""
+
+    # Optimisation.
+    rate: float = 1.5e-4
+    """Peak of AdamW's learning rate: after warmup until the decay begins."""
+    warmup: float = 0.02
+    decay: float = 0.3
+    """Shares of the run with a rising, and with a falling rate."""
+    head_rate: float = 5.0
+    """The head's rate, as a multiple."""
+    weight_decay: float = 0.01
+    frozen_layers: int = 0
+    """Encoder layers kept as they are, from below. Word embeddings always are."""
+    tokens: int = 2048
+    """Tokens of a process's part of a step, padding included."""
+    average: float = 0.998
+    """Decay of the moving average of the weights that is exported; 0: none."""
+    pooling: str = "claim"
+    """What the head reads: "cls", "mean", or "claim" ([CLS] with the mean and
+    the maximum over the claim's tokens)."""
+    max_tokens: int = 256
+    """Longer pairs are cut to the sentences that share most with the claim."""
+    marginal: bool = True
+    """For rows known only not to be entailed: the loss −log(1 − P(entailment));
+    without, they count as neutral."""
+
+    # The mixture.
+    stated_licences_only: bool = False
+    sets: tuple[str, ...] = ()
+    """Labelled sets in use; empty means all."""
+    corpora: tuple[str, ...] = ("hotpotqa", "squad2_halfdev", "cranfield", "cisi")
+    """Paragraphs for synthetic rows and for distractors."""
+    synthetic: float = 0.22
+    questions: float = 0.06
+    joined: float = 0.05
+    """Shares of rows made from paragraphs, from questions with answers, and by
+    joining several claims about one document."""
+    pad: float = 0.30
+    """Share of the short labelled documents put among unrelated sentences."""
+    orphan: float = 0.04
+    """Share of the labelled claims shown with an unrelated document: neutral."""
+    balanced: bool = True
+    """Sets weigh as their table says; without, by their number of rows."""
+
+    def with_changes(self, changes: dict) -> "Recipe":
+        """The recipe with some settings changed."""
+        return replace(self, **{k: tuple(v) if isinstance(v, list) else v for k, v in changes.items()})
+
+    def values(self) -> dict:
+        """The settings as plain values."""
+        return asdict(self)
+
+
+def read(path: Path) -> dict[str, Recipe]:
+    """The named recipes of a TOML file: each table changes the defaults, or
+    those of the recipe that its "base" names."""
+    tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    recipes: dict[str, Recipe] = {}
+    for name, table in tables.items():
+        base = recipes[table.pop("base")] if "base" in table else Recipe()
+        recipes[name] = base.with_changes(table)
+    return recipes
