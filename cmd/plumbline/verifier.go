@@ -1,13 +1,20 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"plumbline/client/go/sidecar"
 	"plumbline/server"
 	"plumbline/server/config"
+	"plumbline/verifiers/spawn/handshake"
 )
 
 func newVerifier(a *app) *cobra.Command {
@@ -19,14 +26,23 @@ func newVerifier(a *app) *cobra.Command {
 native gRPC and nothing else, so that hosts of the model and servers that score
 can be scaled apart. It stops as "plumbline serve" does.
 
+A server that has it as the verifier "exec:plumbline verifier" starts it by
+itself; it then answers that server alone, over a private socket.
+
 Exit codes: 0 stopped as asked; 2 wrong usage, or it could not start.`,
 		Example: `  plumbline verifier --listen 127.0.0.1:50061
   plumbline verifier --listen :50061 --verifier-workers 8`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			cfg, err := settings(command)
+			cfg, err := config.Load(command.Flags(), withoutHandshake(os.Environ()))
 			if err != nil {
 				return err
+			}
+			if handshake.Spawned() {
+				return serveHost(command.Context(), cfg)
+			}
+			if listen == "" {
+				return errors.New("--listen is missing: say where to listen")
 			}
 			cfg.GRPC.Addr, cfg.HTTP.Addr = listen, ""
 			if err := cfg.Validate(); err != nil {
@@ -36,9 +52,25 @@ Exit codes: 0 stopped as asked; 2 wrong usage, or it could not start.`,
 		},
 	}
 	command.Flags().StringVar(&listen, "listen", "", "`HOST:PORT` to listen on")
-	_ = command.MarkFlagRequired("listen") // fails only for a flag that is not there
 	addSettings(command.Flags(), "grpc.tls", "grpc.keepalive", "limits.", "drain.", "log.", "model.", "onnxruntime.", "verifier.", "reflection")
 	return command
+}
+
+// withoutHandshake is the environment without what a host says in it, which is
+// no setting.
+func withoutHandshake(environ []string) []string {
+	return slices.DeleteFunc(environ, func(variable string) bool { return strings.HasPrefix(variable, handshake.EnvPrefix) })
+}
+
+// serveHost serves the model to the server that started this process.
+func serveHost(ctx context.Context, cfg config.Config) (err error) {
+	log := server.NewLog(cfg.Log)
+	engine, err := server.OpenEngine(cfg, log)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	return sidecar.Serve(ctx, engine, sidecar.Config{MaxMessageBytes: cfg.Limits.MaxMessageBytes, Log: log})
 }
 
 func announceVerifier(w io.Writer, cfg config.Config, running *server.Server) {

@@ -110,6 +110,9 @@ func (v *Verifier) Probe(ctx context.Context) error {
 	return err
 }
 
+// Conn is the connection, for tools that speak VerifierService by themselves.
+func (v *Verifier) Conn() (grpc.ClientConnInterface, error) { return v.conn, nil }
+
 // Close ends the connection and the calls on it.
 func (v *Verifier) Close() error {
 	if v.closed.Swap(true) {

@@ -24,6 +24,8 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc"
+
 	"plumbline/scorers/entail"
 )
 
@@ -163,6 +165,16 @@ func (v *Verifier) Probe(ctx context.Context) error {
 		return err
 	}
 	return v.explain(ctx, s, s.remote.Probe(ctx))
+}
+
+// Conn is the connection to the sidecar of the moment, for tools that speak
+// VerifierService by themselves.
+func (v *Verifier) Conn() (grpc.ClientConnInterface, error) {
+	s, err := v.running()
+	if err != nil {
+		return nil, err
+	}
+	return s.remote.Conn()
 }
 
 // explain makes the error of a call that a crash cut short say so. By itself it
