@@ -20,8 +20,8 @@ const (
 	typeFP64  = "FP64"
 )
 
-// metadata describes a tensor of the model.
-type metadata = inference.ModelMetadataResponse_TensorMetadata
+// tensorSpec describes a tensor of the model.
+type tensorSpec = inference.ModelMetadataResponse_TensorMetadata
 
 // tensor is a tensor that goes in.
 type tensor = inference.ModelInferRequest_InferInputTensor
@@ -34,14 +34,14 @@ type input interface {
 }
 
 // texts are a model's inputs for premises and hypotheses.
-type texts struct{ premise, hypothesis *metadata }
+type texts struct{ premise, hypothesis *tensorSpec }
 
 // newTexts finds the inputs among those of the model. A server that lists none
 // is taken to have them: some do not know their model's tensors.
-func newTexts(config *Config, inputs []*metadata) (texts, error) {
-	find := func(name string) (*metadata, error) {
+func newTexts(config *Config, inputs []*tensorSpec) (texts, error) {
+	find := func(name string) (*tensorSpec, error) {
 		if len(inputs) == 0 {
-			return &metadata{Name: name, Datatype: typeBytes, Shape: []int64{-1}}, nil
+			return &tensorSpec{Name: name, Datatype: typeBytes, Shape: []int64{-1}}, nil
 		}
 		m, err := named(inputs, name)
 		if err == nil && (m.GetDatatype() != typeBytes || !column(m.GetShape())) {
@@ -71,7 +71,7 @@ func (t texts) tensors(pairs []entail.Pair) ([]*tensor, int, error) {
 	return []*tensor{bytesTensor(t.premise, premises), bytesTensor(t.hypothesis, hypotheses)}, 0, nil
 }
 
-func bytesTensor(m *metadata, elements [][]byte) *tensor {
+func bytesTensor(m *tensorSpec, elements [][]byte) *tensor {
 	shape := []int64{int64(len(elements))}
 	if len(m.GetShape()) == 2 {
 		shape = append(shape, 1)
@@ -86,10 +86,10 @@ func bytesTensor(m *metadata, elements [][]byte) *tensor {
 type tokens struct {
 	tokenizer *tokenizer.Tokenizer
 	max       int
-	inputs    []*metadata
+	inputs    []*tensorSpec
 }
 
-func newTokens(config *Config, t *tokenizer.Tokenizer, inputs []*metadata) (tokens, error) {
+func newTokens(config *Config, t *tokenizer.Tokenizer, inputs []*tensorSpec) (tokens, error) {
 	if _, err := named(inputs, models.InputIDs); err != nil {
 		return tokens{}, err
 	}
@@ -158,7 +158,7 @@ func contents(datatype string, values []int64) *inference.InferTensorContents {
 }
 
 // named finds a tensor of the model.
-func named(all []*metadata, name string) (*metadata, error) {
+func named(all []*tensorSpec, name string) (*tensorSpec, error) {
 	var names []string
 	for _, m := range all {
 		if m.GetName() == name {

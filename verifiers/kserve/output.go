@@ -20,7 +20,7 @@ type output struct {
 
 // newOutput finds the output among those of the model. A server that lists none
 // is taken to have the one that the configuration names.
-func newOutput(config *Config, outputs []*metadata) (output, error) {
+func newOutput(config *Config, outputs []*tensorSpec) (output, error) {
 	o := output{tensor: config.Output, classes: config.Classes, logits: config.Values == ValuesLogits}
 	switch {
 	case o.tensor == "" && len(outputs) == 1:

@@ -283,7 +283,7 @@ func TestFaultsOverHTTP(t *testing.T) {
 func TestFaultsOverGRPC(t *testing.T) {
 	for code, want := range map[codes.Code]error{
 		codes.FailedPrecondition: entail.ErrUnavailable, codes.Unavailable: entail.ErrUnavailable, codes.ResourceExhausted: entail.ErrBusy,
-		codes.Internal: entail.ErrBadReply, codes.Unauthenticated: entail.ErrRejected, codes.Unimplemented: entail.ErrRejected,
+		codes.Internal: entail.ErrUnavailable, codes.Unauthenticated: entail.ErrRejected, codes.Unimplemented: entail.ErrRejected,
 	} {
 		f := newFake()
 		v := settled(t, f, "grpc")

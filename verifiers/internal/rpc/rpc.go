@@ -126,13 +126,15 @@ func failure(s *status.Status) error {
 	return err
 }
 
+// meaning maps a code to the errors that verifiers share. Model servers give
+// INTERNAL and UNKNOWN where others give HTTP's 500, for what a model threw.
 func meaning(code codes.Code) error {
 	switch code {
-	case codes.Unavailable, codes.Aborted, codes.DeadlineExceeded, codes.Canceled:
+	case codes.Unavailable, codes.Internal, codes.Unknown, codes.Aborted, codes.DeadlineExceeded, codes.Canceled:
 		return entail.ErrUnavailable
 	case codes.ResourceExhausted:
 		return entail.ErrBusy
-	case codes.Unknown, codes.Internal, codes.DataLoss:
+	case codes.DataLoss:
 		return entail.ErrBadReply
 	default:
 		return entail.ErrRejected
