@@ -165,7 +165,7 @@ func countNil(items []*Item) int {
 // look reads the passages in order and notes what occurs where. A passage is
 // read as a string of the numbers of its words, each a character, so that the
 // search for a word sequence is one for a substring.
-func (c *coverage) look(items []*Item, vocabulary vocabulary, f *folder) {
+func (c *coverage) look(items []*Item, vocabulary *vocabulary, f *folder) {
 	var numbers []byte
 	for rank, item := range items {
 		if item == nil {
@@ -174,7 +174,7 @@ func (c *coverage) look(items []*Item, vocabulary vocabulary, f *folder) {
 		c.textInWindow = c.textInWindow || rank < c.window
 		read := func(text string) {
 			eachWord(text, func(w span) {
-				numbers = utf8.AppendRune(numbers, vocabulary[string(f.fold(text[w.start:w.end]))])
+				numbers = utf8.AppendRune(numbers, vocabulary.number(f.fold(text[w.start:w.end])))
 			})
 		}
 		numbers = numbers[:0]
@@ -219,7 +219,7 @@ func (c *coverage) noteTerms(passage string, rank int) {
 // weigh gives the terms their inverse document frequencies: the given ones, or
 // those of the pool. A term that the given ones lack is as rare as their
 // rarest.
-func (c *coverage) weigh(idf map[string]float64, vocabulary vocabulary, f *folder) error {
+func (c *coverage) weigh(idf map[string]float64, vocabulary *vocabulary, f *folder) error {
 	if len(idf) == 0 {
 		n := float64(c.passages)
 		for i := range c.terms {
@@ -234,7 +234,7 @@ func (c *coverage) weigh(idf map[string]float64, vocabulary vocabulary, f *folde
 			return score.InvalidInput("idf has a value that is negative or not finite")
 		}
 		rarest = max(rarest, weight)
-		if number := vocabulary[string(f.fold(word))]; number != otherWord && int(number) <= len(c.terms) {
+		if number := vocabulary.number(f.fold(word)); number != otherWord && int(number) <= len(c.terms) {
 			// Two spellings of a word may both be given; the rarer counts, so
 			// that the order of the map does not.
 			t := &c.terms[number-1]

@@ -43,26 +43,50 @@ type question struct {
 	text       string
 	tokens     []token
 	distinct   int // distinct words: they have the first numbers
-	vocabulary vocabulary
+	vocabulary *vocabulary
 }
 
 // vocabulary numbers the words that are looked for, from 1. The numbers are
 // characters, so that a sequence of words is a string.
-type vocabulary map[string]rune
+type vocabulary struct {
+	numbers map[string]rune
+	// lengths has, by first byte, a bit for each length of a word; the last for
+	// all that are longer. Most words of a text have no bit, which is faster to
+	// see than that the map lacks them.
+	lengths [256]uint64
+}
+
+func newVocabulary(words int) *vocabulary {
+	return &vocabulary{numbers: make(map[string]rune, words)}
+}
+
+// bit is the place of a length.
+func bit(length int) uint64 { return 1 << min(length, 63) }
 
 // otherWord is the number of every word that is not looked for.
 const otherWord = 0
 
-func (v vocabulary) add(word string) rune {
-	number, ok := v[word]
+func (v *vocabulary) add(word string) rune {
+	number, ok := v.numbers[word]
 	if !ok {
-		number = rune(len(v) + 1)
+		number = rune(len(v.numbers) + 1)
 		if number >= firstSurrogate {
 			number += surrogates
 		}
-		v[word] = number
+		v.numbers[word] = number
+		if word != "" {
+			v.lengths[word[0]] |= bit(len(word))
+		}
 	}
 	return number
+}
+
+// number is that of a word, or otherWord.
+func (v *vocabulary) number(word []byte) rune {
+	if len(word) > 0 && v.lengths[word[0]]&bit(len(word)) == 0 {
+		return otherWord
+	}
+	return v.numbers[string(word)]
 }
 
 // Surrogates are no characters.
@@ -85,7 +109,7 @@ func (e *evidence) questionWords() ([]span, error) {
 }
 
 func newQuestion(text string, found []span, f *folder) *question {
-	q := &question{text: text, tokens: make([]token, len(found)), vocabulary: make(vocabulary, 2*len(found))}
+	q := &question{text: text, tokens: make([]token, len(found)), vocabulary: newVocabulary(2 * len(found))}
 	for i, w := range found {
 		folded := string(f.fold(text[w.start:w.end]))
 		first := firstRune(text[w.start:w.end])
@@ -96,7 +120,7 @@ func newQuestion(text string, found []span, f *folder) *question {
 			digits:      folded != "" && isDigit(folded[0]),
 		}
 	}
-	q.distinct = len(q.vocabulary)
+	q.distinct = len(q.vocabulary.numbers)
 	return q
 }
 

@@ -53,6 +53,9 @@ func nextWord(text string, at int) run {
 	for {
 		if end := asciiEnd(text, w.end); end > w.end {
 			w.end, previous = end, rune(text[end-1])
+			if end < len(text) && separates(text[end]) {
+				return w
+			}
 		}
 		r, size := runeAt(text, w.end)
 		if size == 0 {
@@ -73,13 +76,26 @@ func nextWord(text string, at int) run {
 // place, or the length of the text.
 func wordStart(text string, at int) int {
 	for at < len(text) {
-		r, size := runeAt(text, at)
+		if b := text[at]; b < utf8.RuneSelf {
+			if isASCIIWord(b) {
+				break
+			}
+			at++
+			continue
+		}
+		r, size := utf8.DecodeRuneInString(text[at:])
 		if isWordRune(r) && !unicode.IsMark(r) {
 			break
 		}
 		at += size
 	}
 	return at
+}
+
+// separates reports whether an ASCII character ends a word whatever follows:
+// none that joins knows does.
+func separates(b byte) bool {
+	return b < utf8.RuneSelf && b != '\'' && b != '.' && b != ',' && !isASCIIWord(b)
 }
 
 // asciiEnd returns the end of the ASCII letters and digits from a place on:
@@ -205,18 +221,21 @@ type folder struct {
 
 // fold returns the comparable form of a word, valid until the next call.
 func (f *folder) fold(word string) []byte {
-	f.out = f.out[:0]
-	for i := range len(word) {
-		b := word[i]
+	f.out = append(f.out[:0], word...)
+	apostrophe := false
+	for i, b := range f.out {
 		switch {
 		case b >= utf8.RuneSelf:
 			f.foldUnicode(word)
 			return f.number()
 		case 'A' <= b && b <= 'Z':
-			f.out = append(f.out, b+'a'-'A')
-		case b != '\'':
-			f.out = append(f.out, b)
+			f.out[i] = b + 'a' - 'A'
+		case b == '\'':
+			apostrophe = true
 		}
+	}
+	if apostrophe {
+		f.out = slices.DeleteFunc(f.out, func(b byte) bool { return b == '\'' })
 	}
 	return f.number()
 }
