@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
 
 	"plumbline/scorers/entail"
@@ -74,15 +76,21 @@ func bounded(timeout time.Duration) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, call grpc.UnaryInvoker, options ...grpc.CallOption) error {
 		within, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
-		err := call(within, method, in, out, conn, options...)
+		var header metadata.MD
+		err := call(within, method, in, out, conn, append(options, grpc.Header(&header))...)
 		switch {
 		case err == nil:
 			return nil
 		case ctx.Err() != nil:
 			return ctx.Err()
-		default:
-			return failure(status.Convert(err))
 		}
+		s := status.Convert(err)
+		// A server that refuses a request sends no header before the status: where
+		// there is one, it was the reply that was found too large, and here.
+		if aboutSize(s) && header.Len() > 0 {
+			return fmt.Errorf("%w: it is larger than %d bytes", entail.ErrBadReply, maxReplyBytes)
+		}
+		return failure(s)
 	}
 }
 
@@ -108,11 +116,19 @@ func Explain(err error) error {
 	return fmt.Errorf("%w: %s", err, strings.ToValidUTF8(cause.Message[:min(len(cause.Message), maxExplanation)], ""))
 }
 
-// TooLarge says whether the server refused a message for its size.
+// TooLarge says whether the server refused a request for its size.
 func TooLarge(err error) bool {
 	cause, ok := errors.AsType[*StatusError](err)
-	return ok && cause.Code == codes.ResourceExhausted && strings.Contains(cause.Message, "larger than max")
+	return ok && aboutSize(status.New(cause.Code, cause.Message))
 }
+
+// aboutSize knows the words of gRPC's libraries: in Go and C++ "larger than max",
+// in Rust "message length too large", in Java "exceeds maximum".
+func aboutSize(s *status.Status) bool {
+	return (s.Code() == codes.ResourceExhausted || s.Code() == codes.OutOfRange) && sizeWords.MatchString(s.Message())
+}
+
+var sizeWords = regexp.MustCompile(`larger than max|length too large|exceeds maximum`)
 
 // failure maps a status to the errors that verifiers share: around a
 // *StatusError, and in an *entail.RetryAfter where the server has said when.
