@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -19,6 +21,17 @@ class Rpc(Generic[Request, Response]):
     path: str
     request: type[Request]
     response: type[Response]
+
+
+class TimeLimit:
+    """The time that a call may take; None and infinity mean no limit."""
+
+    def __init__(self, seconds: float | None) -> None:
+        limited = seconds is not None and not math.isinf(seconds)
+        self.seconds = seconds if limited else None
+        """The limit as grpc takes it."""
+        self.deadline = time.monotonic() + seconds if seconds is not None else math.inf
+        """When it ends, in monotonic time."""
 
 
 def as_message(kind: type[Request], given: Request | Mapping[str, object]) -> Request:

@@ -13,8 +13,7 @@ from typing_extensions import Self, Unpack
 
 from plumbline import _requests, v1
 from plumbline._requests import AnswerPart, Feed, GroundingEvent, Pair, Record, Results
-from plumbline._rpc import Request, Response, Rpc, as_message, merged
-from plumbline.client import finite
+from plumbline._rpc import Request, Response, Rpc, TimeLimit, as_message, merged
 from plumbline.errors import Cancelled, from_grpc
 from plumbline.options import TLS, Retry, channel_options, credentials
 from plumbline.v1 import dicts, rpcs
@@ -26,11 +25,14 @@ class AsyncStream(Generic[Event]):
     """The answers of a streaming call, as they come. Leaving its `async with` block, or
     cancel(), ends the call; the server then stops working on it."""
 
-    def __init__(self, call: Any, feed: Feed[Any, Any], event: Callable[[Any], Event]) -> None:
+    def __init__(
+        self, call: Any, feed: Feed[Any, Any], event: Callable[[Any], Event], deadline: float
+    ) -> None:
         self._call = call
         self._answers: AsyncIterator[Any] = call.__aiter__()
         self._feed = feed
         self._event = event
+        self._deadline = deadline
         self._ended = False
 
     def __aiter__(self) -> AsyncIterator[Event]:
@@ -40,7 +42,7 @@ class AsyncStream(Generic[Event]):
         try:
             return self._event(await self._answers.__anext__())
         except grpc.aio.AioRpcError as error:
-            raise self._feed.failure or from_grpc(error) from error
+            raise self._feed.failure or from_grpc(error, self._deadline) from error
         except asyncio.CancelledError:
             # grpc says so of a call that ended on this side, which is no reason to
             # cancel the task that reads.
@@ -357,12 +359,12 @@ class AsyncClient:
             request_serializer=rpc.request.SerializeToString,
             response_deserializer=rpc.response.FromString,
         )
-        seconds = finite(self._timeout if timeout is None else timeout)
+        limit = TimeLimit(self._timeout if timeout is None else timeout)
         request = as_message(rpc.request, given)
         try:
-            return await method(request, timeout=seconds, metadata=self._metadata)
+            return await method(request, timeout=limit.seconds, metadata=self._metadata)
         except grpc.aio.AioRpcError as error:
-            raise from_grpc(error) from error
+            raise from_grpc(error, limit.deadline) from error
 
     async def _upload(
         self, rpc: Rpc[Request, Response], feed: Feed[Any, Request], timeout: float | None
@@ -372,10 +374,11 @@ class AsyncClient:
             request_serializer=rpc.request.SerializeToString,
             response_deserializer=rpc.response.FromString,
         )
+        limit = TimeLimit(timeout)
         try:
-            return await method(aiter(feed), timeout=finite(timeout), metadata=self._metadata)
+            return await method(aiter(feed), timeout=limit.seconds, metadata=self._metadata)
         except grpc.aio.AioRpcError as error:
-            raise feed.failure or from_grpc(error) from error
+            raise feed.failure or from_grpc(error, limit.deadline) from error
         except asyncio.CancelledError:
             # grpc cancels a call whose requests failed.
             if feed.failure is not None:
@@ -394,4 +397,6 @@ class AsyncClient:
             request_serializer=rpc.request.SerializeToString,
             response_deserializer=rpc.response.FromString,
         )
-        return AsyncStream(method(aiter(feed), timeout=finite(timeout), metadata=self._metadata), feed, event)
+        limit = TimeLimit(timeout)
+        call = method(aiter(feed), timeout=limit.seconds, metadata=self._metadata)
+        return AsyncStream(call, feed, event, limit.deadline)

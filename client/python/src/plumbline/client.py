@@ -12,7 +12,7 @@ from typing_extensions import Self, Unpack
 
 from plumbline import _requests, v1
 from plumbline._requests import AnswerPart, Feed, GroundingEvent, Pair, Record, Results
-from plumbline._rpc import Request, Response, Rpc, as_message, merged
+from plumbline._rpc import Request, Response, Rpc, TimeLimit, as_message, merged
 from plumbline.errors import from_grpc
 from plumbline.options import TLS, Retry, channel_options, credentials
 from plumbline.v1 import dicts, rpcs
@@ -24,10 +24,13 @@ class Stream(Generic[Event]):
     """The answers of a streaming call, as they come. Leaving its `with` block, or
     cancel(), ends the call; the server then stops working on it."""
 
-    def __init__(self, call: Any, feed: Feed[Any, Any], event: Callable[[Any], Event]) -> None:
+    def __init__(
+        self, call: Any, feed: Feed[Any, Any], event: Callable[[Any], Event], deadline: float
+    ) -> None:
         self._call = call
         self._feed = feed
         self._event = event
+        self._deadline = deadline
 
     def __iter__(self) -> Iterator[Event]:
         return self
@@ -36,10 +39,11 @@ class Stream(Generic[Event]):
         try:
             return self._event(next(self._call))
         except grpc.RpcError as error:
-            raise self._feed.failure or from_grpc(error) from error
+            raise self._feed.failure or from_grpc(error, self._deadline) from error
 
     def cancel(self) -> None:
         """End the call. Reading on raises Cancelled."""
+        self._deadline = math.inf
         self._call.cancel()
 
     def __enter__(self) -> Self:
@@ -347,12 +351,12 @@ class Client:
             request_serializer=rpc.request.SerializeToString,
             response_deserializer=rpc.response.FromString,
         )
-        seconds = finite(self._timeout if timeout is None else timeout)
+        limit = TimeLimit(self._timeout if timeout is None else timeout)
         request = as_message(rpc.request, given)
         try:
-            return method(request, timeout=seconds, metadata=self._metadata)
+            return method(request, timeout=limit.seconds, metadata=self._metadata)
         except grpc.RpcError as error:
-            raise from_grpc(error) from error
+            raise from_grpc(error, limit.deadline) from error
 
     def _upload(
         self, rpc: Rpc[Request, Response], feed: Feed[Any, Request], timeout: float | None
@@ -362,10 +366,11 @@ class Client:
             request_serializer=rpc.request.SerializeToString,
             response_deserializer=rpc.response.FromString,
         )
+        limit = TimeLimit(timeout)
         try:
-            return method(iter(feed), timeout=finite(timeout), metadata=self._metadata)
+            return method(iter(feed), timeout=limit.seconds, metadata=self._metadata)
         except grpc.RpcError as error:
-            raise feed.failure or from_grpc(error) from error
+            raise feed.failure or from_grpc(error, limit.deadline) from error
 
     def _stream(
         self,
@@ -379,9 +384,6 @@ class Client:
             request_serializer=rpc.request.SerializeToString,
             response_deserializer=rpc.response.FromString,
         )
-        return Stream(method(iter(feed), timeout=finite(timeout), metadata=self._metadata), feed, event)
-
-
-def finite(timeout: float | None) -> float | None:
-    """A timeout as grpc takes it: None means none."""
-    return None if timeout is None or math.isinf(timeout) else timeout
+        limit = TimeLimit(timeout)
+        call = method(iter(feed), timeout=limit.seconds, metadata=self._metadata)
+        return Stream(call, feed, event, limit.deadline)

@@ -10,6 +10,8 @@ PlumblineError
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
@@ -140,9 +142,15 @@ _BY_CODE: dict[grpc.StatusCode, type[CallError]] = {
 }
 
 
-def from_grpc(error: grpc.RpcError) -> CallError:
-    """The exception of a failed call of grpc's, synchronous or not."""
+def from_grpc(error: grpc.RpcError, deadline: float = math.inf) -> CallError:
+    """The exception of a failed call of grpc's, synchronous or not.
+
+    The deadline is the call's, in monotonic time. A server that sees it pass first
+    resets the stream, which grpc may take for a cancellation.
+    """
     assert isinstance(error, (grpc.Call, grpc.aio.AioRpcError))
+    if error.code() is grpc.StatusCode.CANCELLED and time.monotonic() >= deadline:
+        return DeadlineExceeded(grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded")
     reason, metadata, retry_after = "", {}, None
     violations: list[FieldViolation] = []
     for detail in _details(error.trailing_metadata() or ()).details:

@@ -10,6 +10,9 @@ from pathlib import Path
 import grpc
 
 _MAX_ATTEMPTS = 5  # gRPC's own bound
+# grpcio 1.85 never ends a call whose retry is due in less than a millisecond; the
+# delay is drawn around the backoff.
+_MIN_BACKOFF = 0.01
 
 
 @dataclass(frozen=True)
@@ -26,24 +29,28 @@ class Retry:
     max_attempts: int = 4
     """Attempts of one call, the first included; 2 to 5."""
     initial_backoff: float = 0.1
-    """Seconds before the second attempt at most; the delay is drawn at random."""
+    """Seconds before the second attempt, give or take a fifth; at least 0.01."""
     max_backoff: float = 5.0
-    """Seconds between two attempts at most."""
+    """Seconds between two attempts at most, give or take a fifth; at least 0.01."""
     multiplier: float = 2.0
     """Growth of the delay from attempt to attempt."""
     budget: int = 10
     """Tokens of the full bucket; 1 to 1,000."""
     refill: float = 0.1
-    """Tokens that a success puts back."""
+    """Tokens that a success puts back, in thousandths; 0.001 to the budget."""
 
     def __post_init__(self) -> None:
         if not 2 <= self.max_attempts <= _MAX_ATTEMPTS:
             raise ValueError(f"max_attempts: give 2 to {_MAX_ATTEMPTS}, or retry=None for a single attempt")
         if not 1 <= self.budget <= 1000:
             raise ValueError("budget: give 1 to 1000")
-        for name in ("initial_backoff", "max_backoff", "multiplier", "refill"):
-            if not 0 < getattr(self, name) < math.inf:
-                raise ValueError(f"{name}: give a positive number")
+        for name in ("initial_backoff", "max_backoff"):
+            if not _MIN_BACKOFF <= getattr(self, name) < math.inf:
+                raise ValueError(f"{name}: give at least {_MIN_BACKOFF} seconds")
+        if not 0 < self.multiplier < math.inf:
+            raise ValueError("multiplier: give a positive number")
+        if not 0.001 <= self.refill <= self.budget:
+            raise ValueError("refill: give 0.001 to the budget")
 
 
 @dataclass(frozen=True)
@@ -108,5 +115,6 @@ def _service_config(retry: Retry) -> dict[str, object]:
                 },
             }
         ],
-        "retryThrottling": {"maxTokens": retry.budget, "tokenRatio": retry.refill},
+        # grpc reads thousandths, and takes a number without a point for thousandths.
+        "retryThrottling": {"maxTokens": retry.budget, "tokenRatio": round(float(retry.refill), 3)},
     }

@@ -1,0 +1,149 @@
+"""Attempts, counted by a server that fails as it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import grpc
+import pytest
+
+import plumbline
+from plumbline import Retry
+from plumbline.v1 import rpcs
+
+QUICK = Retry(initial_backoff=0.01, max_backoff=0.01)
+
+
+class Fake:
+    """Answers GetInfo with the codes of a list, the last for ever; counts attempts and
+    connections."""
+
+    def __init__(self) -> None:
+        self.codes: list[grpc.StatusCode] = [grpc.StatusCode.OK]
+        self.trailers: tuple[tuple[str, str], ...] = ()
+        self.attempts = 0
+        self.peers: set[str] = set()
+        self.headers: dict[str, str] = {}
+        self.server = grpc.server(ThreadPoolExecutor(8))
+        handler = grpc.unary_unary_rpc_method_handler(
+            self.answer,
+            request_deserializer=rpcs.GET_INFO.request.FromString,
+            response_serializer=rpcs.GET_INFO.response.SerializeToString,
+        )
+        self.server.add_generic_rpc_handlers(
+            [grpc.method_handlers_generic_handler("plumbline.v1.InfoService", {"GetInfo": handler})]
+        )
+        self.address = f"127.0.0.1:{self.server.add_insecure_port('127.0.0.1:0')}"
+        self.server.start()
+
+    def answer(self, _: Any, context: grpc.ServicerContext) -> Any:
+        self.attempts += 1
+        self.peers.add(context.peer())
+        self.headers = {key: str(text) for key, text in context.invocation_metadata()}
+        code = self.codes[min(self.attempts, len(self.codes)) - 1]
+        if code is not grpc.StatusCode.OK:
+            context.set_trailing_metadata(self.trailers)
+            context.abort(code, "as told")
+        return rpcs.GET_INFO.response(version="fake")
+
+
+@pytest.fixture
+def fake() -> Iterator[Fake]:
+    server = Fake()
+    yield server
+    server.server.stop(0)
+
+
+@pytest.mark.parametrize("code", [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.RESOURCE_EXHAUSTED])
+def test_four_attempts(fake: Fake, connect: Callable[..., Any], code: grpc.StatusCode) -> None:
+    fake.codes = [code, code, code, grpc.StatusCode.OK]
+    assert connect(fake.address, retry=QUICK).get_info().version == "fake"
+    assert fake.attempts == 4
+
+
+def test_no_more_than_four_attempts(fake: Fake, connect: Callable[..., Any]) -> None:
+    fake.codes = [grpc.StatusCode.UNAVAILABLE]
+    with pytest.raises(plumbline.Unavailable):
+        connect(fake.address, retry=QUICK).get_info()
+    assert fake.attempts == 4
+
+
+def test_the_budget_bounds_retries_where_all_fails(fake: Fake, connect: Callable[..., Any]) -> None:
+    fake.codes = [grpc.StatusCode.UNAVAILABLE]
+    client = connect(fake.address, retry=QUICK)
+    for _ in range(100):
+        with pytest.raises(plumbline.Unavailable):
+            client.get_info()
+    assert 100 < fake.attempts <= 120
+
+
+def test_successes_refill_the_budget(fake: Fake, connect: Callable[..., Any]) -> None:
+    fake.codes = [grpc.StatusCode.UNAVAILABLE]
+    client = connect(fake.address, retry=Retry(initial_backoff=0.01, max_backoff=0.01, refill=1))
+    for _ in range(20):
+        with pytest.raises(plumbline.Unavailable):
+            client.get_info()
+    spent = fake.attempts
+    with pytest.raises(plumbline.Unavailable):
+        client.get_info()
+    assert fake.attempts == spent + 1
+    fake.codes = [grpc.StatusCode.OK]
+    for _ in range(20):
+        client.get_info()
+    fake.codes, fake.attempts = [grpc.StatusCode.UNAVAILABLE], 0
+    with pytest.raises(plumbline.Unavailable):
+        client.get_info()
+    assert fake.attempts == 4
+
+
+@pytest.mark.parametrize("code", [grpc.StatusCode.INVALID_ARGUMENT, grpc.StatusCode.INTERNAL])
+def test_what_would_fail_again_is_tried_once(
+    fake: Fake, connect: Callable[..., Any], code: grpc.StatusCode
+) -> None:
+    fake.codes = [code]
+    with pytest.raises(plumbline.CallError) as caught:
+        connect(fake.address, retry=QUICK).get_info()
+    assert caught.value.code is code
+    assert fake.attempts == 1
+
+
+def test_a_server_can_forbid_retries(fake: Fake, connect: Callable[..., Any]) -> None:
+    fake.codes = [grpc.StatusCode.UNAVAILABLE]
+    fake.trailers = (("grpc-retry-pushback-ms", "-1"),)
+    with pytest.raises(plumbline.Unavailable):
+        connect(fake.address, retry=QUICK).get_info()
+    assert fake.attempts == 1
+
+
+def test_without_retries(fake: Fake, connect: Callable[..., Any]) -> None:
+    fake.codes = [grpc.StatusCode.UNAVAILABLE]
+    with pytest.raises(plumbline.Unavailable):
+        connect(fake.address, retry=None).get_info()
+    assert fake.attempts == 1
+
+
+def test_calls_share_a_connection(fake: Fake, connect: Callable[..., Any]) -> None:
+    client = connect(fake.address, metadata=[("authorization", "Bearer me")])
+    for _ in range(50):
+        client.get_info()
+    assert fake.attempts == 50
+    assert len(fake.peers) == 1
+    assert fake.headers["authorization"] == "Bearer me"
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"max_attempts": 1},
+        {"max_attempts": 6},
+        {"budget": 0},
+        {"refill": 0},
+        {"max_backoff": float("inf")},
+        {"initial_backoff": 0.001},
+    ],
+)
+def test_settings_that_make_no_sense(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        Retry(**wrong)
