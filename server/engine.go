@@ -4,73 +4,108 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
 	"plumbline/scorers/entail"
 	"plumbline/scorers/score"
 	"plumbline/server/config"
 	"plumbline/server/fault"
+	"plumbline/server/metrics"
+	"plumbline/verifiers"
+	"plumbline/verifiers/address"
 	"plumbline/verifiers/cache"
-	"plumbline/verifiers/embedded"
+	"plumbline/verifiers/guard"
+	"plumbline/verifiers/remote"
 	"plumbline/verifiers/singleflight"
 )
 
-// sharedChunk is how many pairs of a long call run before those who share one
-// of them are let go.
-const sharedChunk = 64
+const (
+	// embeddedChunk is how many pairs of a long call the embedded model runs
+	// before those who share one of them are let go.
+	embeddedChunk = 64
+	// remoteChunk is the same for verifiers that are asked over a wire, where
+	// each call costs a round trip.
+	remoteChunk = 2048
+)
 
-// Engine is a verifier in this process.
-type Engine interface {
-	entail.Verifier
-	// Probe says whether a pair can be scored at all.
-	Probe(ctx context.Context) error
-	// Close frees the model after the calls inside have ended.
-	Close() error
+// OpenEngine opens the embedded model as the settings describe it, behind its
+// cache and with equal pairs in flight sharing one run.
+func OpenEngine(cfg config.Config, log *slog.Logger) (verifiers.Backend, error) {
+	return openBackend(context.Background(), cfg, config.DefaultVerifier(config.Embedded, ""), guard.Observer{}, log)
 }
 
-// OpenEngine builds the verifier that the settings name: the embedded model
-// behind its cache, with equal pairs in flight sharing one run.
-func OpenEngine(cfg config.Config, log *slog.Logger) (Engine, error) {
-	asked := embedded.Config{ModelDir: cfg.Model.Dir}
-	asked.Engine.Library = cfg.ONNXRuntime.Lib
-	asked.Engine.Workers = cfg.Verifier.Workers
-	asked.Engine.MaxCalls = cfg.Verifier.MaxCalls
-	model, err := embedded.Open(asked)
+// openBackend opens a verifier with all that stands in front of it.
+func openBackend(ctx context.Context, cfg config.Config, v config.NamedVerifier, observer guard.Observer, log *slog.Logger) (verifiers.Backend, error) {
+	at, err := address.Parse(v.Address)
 	if err != nil {
 		return nil, err
 	}
-	cached, err := cache.New(model, cfg.Verifier.CacheBytes)
+	options := address.Options{ModelDir: cfg.Model.Dir, TLS: remote.TLS(v.TLS), Log: log}
+	options.Engine.Library = cfg.ONNXRuntime.Lib
+	options.Engine.Workers = cfg.Verifier.Workers
+	options.Engine.MaxCalls = cfg.Verifier.MaxCalls
+	backend, err := at.Open(ctx, options)
 	if err != nil {
-		return nil, errors.Join(err, model.Close())
+		return nil, err
 	}
-	if description, err := model.Describe(context.Background()); err == nil {
-		log.Debug("the model is loaded", "name", description.Name, "digest", description.Digest)
+	guarded := guard.New(backend, guard.Config{
+		MaxCalls:        v.MaxCalls,
+		Timeout:         v.Timeout,
+		Retries:         v.Retries,
+		BreakerFailures: v.Breaker.Failures,
+		BreakerPause:    v.Breaker.Pause,
+		Observer:        observer,
+	})
+	cached, err := cache.New(guarded, cfg.Verifier.CacheBytes)
+	if err != nil {
+		return nil, errors.Join(err, guarded.Close())
 	}
-	return stack{Verifier: singleflight.New(cached, sharedChunk), model: model}, nil
+	chunk := remoteChunk
+	if at.Scheme == address.Embedded {
+		chunk = embeddedChunk
+	}
+	return stack{Verifier: singleflight.New(cached, chunk), backend: guarded}, nil
 }
 
-// stack is an engine behind decorators. Probe passes them by, so that it tells
-// of the model and not of the cache.
+// stack is a backend behind decorators. Probe passes them by, so that it tells
+// of the backend and not of the cache.
 type stack struct {
 	entail.Verifier
-	model Engine
+	backend verifiers.Backend
 }
 
-// Probe implements Engine.
-func (s stack) Probe(ctx context.Context) error { return s.model.Probe(ctx) }
+// Probe implements verifiers.Backend.
+func (s stack) Probe(ctx context.Context) error { return s.backend.Probe(ctx) }
 
-// Close implements Engine.
-func (s stack) Close() error { return s.model.Close() }
+// Close implements verifiers.Backend.
+func (s stack) Close() error { return s.backend.Close() }
 
-// watched is a verifier whose failures are written to the log, because replies
-// do not carry their cause, and whose panics are failures: scorers call it from
-// goroutines of their own, where a panic would end the process.
-type watched struct {
+// observe tells metrics and log what a guard does.
+func observe(name string, m metrics.Verifier, log *slog.Logger) guard.Observer {
+	return guard.Observer{
+		Retry: func(failure error) {
+			m.Retried()
+			log.Debug("a verifier is asked again", "verifier", name, "error", failure)
+		},
+		State: func(state guard.State) {
+			m.Breaker(int(state))
+			log.Warn("a verifier's circuit breaker has changed", "verifier", name, "state", state.String())
+		},
+	}
+}
+
+// named is a verifier under its configured name, which its replies carry. Its
+// failures are written to the log, because replies do not carry their cause, and
+// its panics are failures: scorers call it from goroutines of their own, where a
+// panic would end the process.
+type named struct {
 	entail.Verifier
-	log *slog.Logger
+	name string
+	log  *slog.Logger
 }
 
 // Describe implements entail.Verifier.
-func (v watched) Describe(ctx context.Context) (description entail.Description, err error) {
+func (v named) Describe(ctx context.Context) (description entail.Description, err error) {
 	err = fault.Guard(func() (err error) {
 		description, err = v.Verifier.Describe(ctx)
 		return err
@@ -80,19 +115,20 @@ func (v watched) Describe(ctx context.Context) (description entail.Description, 
 }
 
 // Verify implements entail.Verifier.
-func (v watched) Verify(ctx context.Context, pairs []entail.Pair) (batch entail.Batch, err error) {
+func (v named) Verify(ctx context.Context, pairs []entail.Pair) (batch entail.Batch, err error) {
 	err = fault.Guard(func() (err error) {
 		batch, err = v.Verifier.Verify(ctx, pairs)
 		return err
 	})
+	batch.Usage.Configured = v.name
 	v.report(ctx, firstFailure(batch, err))
 	return batch, err
 }
 
 // report logs a failure that is not the caller's own going away.
-func (v watched) report(ctx context.Context, failure error) {
+func (v named) report(ctx context.Context, failure error) {
 	if failure != nil && ctx.Err() == nil {
-		v.log.ErrorContext(ctx, "the verifier failed", "error", failure)
+		v.log.ErrorContext(ctx, "the verifier failed", "verifier", v.name, "error", failure)
 	}
 }
 
@@ -109,4 +145,13 @@ func firstFailure(batch entail.Batch, err error) error {
 		}
 	}
 	return nil
+}
+
+// probeEvery is how often a verifier is probed. A broken model in this process
+// must be known within a second; others are not to be pestered.
+func probeEvery(scheme string) time.Duration {
+	if scheme == address.Embedded {
+		return 400 * time.Millisecond
+	}
+	return 2 * time.Second
 }

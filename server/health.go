@@ -13,17 +13,14 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
-	"plumbline/server/metrics"
 )
 
-const (
-	// probeInterval is how often the engine is probed: at least twice within
-	// the second after which a broken engine must be known.
-	probeInterval = 400 * time.Millisecond
-	// probeTimeout is when a probe that hangs counts as failed. It is longer
-	// than a probe waits its turn in an overloaded engine.
-	probeTimeout = 5 * time.Second
-)
+// probeTimeout is when a probe that hangs counts as failed. It is longer than a
+// probe waits its turn in an overloaded engine.
+const probeTimeout = 5 * time.Second
+
+// verifierHealth begins the name under which gRPC health tells of one verifier.
+const verifierHealth = "plumbline.verifier/"
 
 var (
 	errNotProbed = errors.New("the verifier has not been probed yet")
@@ -31,27 +28,31 @@ var (
 )
 
 // readiness is whether the server can score, for gRPC health on both listeners
-// and for /readyz. Services that need no verifier serve without it.
+// and for /readyz: whether the default verifier can be asked, or one of its
+// chain. Services that need no verifier serve without it.
 type readiness struct {
-	services []string
-	grpc     *health.Server
-	http     *grpchealth.StaticChecker
-	metrics  *metrics.Metrics
-	log      *slog.Logger
+	services  []string
+	verifiers verifierSet
+	grpc      *health.Server
+	http      *grpchealth.StaticChecker
+	log       *slog.Logger
 
 	mu       sync.Mutex
-	err      error // nil: ready
+	failures map[string]error // of the last probes, by verifier; nil: it can score
 	draining bool
 }
 
-func newReadiness(services []string, m *metrics.Metrics, log *slog.Logger) *readiness {
+func newReadiness(services []string, set verifierSet, log *slog.Logger) *readiness {
 	r := &readiness{
-		services: services,
-		grpc:     health.NewServer(),
-		http:     grpchealth.NewStaticChecker(services...),
-		metrics:  m,
-		log:      log,
-		err:      errNotProbed,
+		services:  services,
+		verifiers: set,
+		grpc:      health.NewServer(),
+		http:      grpchealth.NewStaticChecker(services...),
+		log:       log,
+		failures:  make(map[string]error, len(set)),
+	}
+	for _, m := range set {
+		r.failures[m.name] = errNotProbed
 	}
 	r.publish()
 	return r
@@ -72,19 +73,19 @@ func needsVerifier(service string) bool {
 }
 
 // set notes the outcome of a probe.
-func (r *readiness) set(err error) {
+func (r *readiness) set(m *member, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	changed := (err == nil) != (r.err == nil)
-	r.err = err
-	r.metrics.VerifierReady(err == nil)
+	changed := (err == nil) != (r.failures[m.name] == nil)
+	r.failures[m.name] = err
+	m.metrics.Ready(err == nil)
 	if !changed {
 		return
 	}
 	if err == nil {
-		r.log.Info("the verifier answers: serving")
+		r.log.Info("a verifier answers", "verifier", m.name)
 	} else {
-		r.log.Error("the verifier fails: not serving", "error", err)
+		r.log.Error("a verifier fails", "verifier", m.name, "error", err)
 	}
 	r.publish()
 }
@@ -97,11 +98,22 @@ func (r *readiness) drain() {
 	r.publish()
 }
 
-// verifier says why the verifier cannot be asked.
-func (r *readiness) verifier() error {
+// verifier says why a verifier cannot be asked, nor any of its chain.
+func (r *readiness) verifier(name string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.err
+	return r.chain(r.verifiers.member(name))
+}
+
+// chain is verifier for those who hold mu.
+func (r *readiness) chain(m *member) error {
+	failure := r.failures[m.name]
+	for _, next := range m.fallback {
+		if failure == nil || r.failures[next.name] == nil {
+			return nil
+		}
+	}
+	return failure
 }
 
 // check says why the server is not ready.
@@ -111,34 +123,50 @@ func (r *readiness) check() error {
 	if r.draining {
 		return errDraining
 	}
-	return r.err
+	return r.chain(r.verifiers[0])
 }
 
 // publish tells both health services. The caller holds mu, or is alone.
 func (r *readiness) publish() {
+	failure := r.chain(r.verifiers[0])
 	for _, service := range append([]string{""}, r.services...) {
-		if !r.draining && (r.err == nil || !needsVerifier(service)) {
-			r.grpc.SetServingStatus(service, healthpb.HealthCheckResponse_SERVING)
-			r.http.SetStatus(service, grpchealth.StatusServing)
-		} else {
-			r.grpc.SetServingStatus(service, healthpb.HealthCheckResponse_NOT_SERVING)
-			r.http.SetStatus(service, grpchealth.StatusNotServing)
-		}
+		r.tell(service, failure == nil || !needsVerifier(service))
+	}
+	for _, m := range r.verifiers {
+		r.tell(verifierHealth+m.name, r.failures[m.name] == nil)
 	}
 }
 
-// watch probes the engine until ctx ends.
-func (r *readiness) watch(ctx context.Context, probe func(context.Context) error) {
-	ticker := time.NewTicker(probeInterval)
+func (r *readiness) tell(service string, serving bool) {
+	if serving && !r.draining {
+		r.grpc.SetServingStatus(service, healthpb.HealthCheckResponse_SERVING)
+		r.http.SetStatus(service, grpchealth.StatusServing)
+		return
+	}
+	r.grpc.SetServingStatus(service, healthpb.HealthCheckResponse_NOT_SERVING)
+	r.http.SetStatus(service, grpchealth.StatusNotServing)
+}
+
+// watch probes the verifiers until ctx ends.
+func (r *readiness) watch(ctx context.Context) {
+	var probes sync.WaitGroup
+	for _, m := range r.verifiers {
+		probes.Go(func() { r.follow(ctx, m) })
+	}
+	probes.Wait()
+}
+
+func (r *readiness) follow(ctx context.Context, m *member) {
+	ticker := time.NewTicker(probeEvery(m.scheme))
 	defer ticker.Stop()
 	for {
 		probing, cancel := context.WithTimeout(ctx, probeTimeout)
-		err := probe(probing)
+		err := m.backend.Probe(probing)
 		cancel()
 		if ctx.Err() != nil {
 			return
 		}
-		r.set(err)
+		r.set(m, err)
 		select {
 		case <-ctx.Done():
 			return

@@ -403,6 +403,6 @@ func TestCancellationReachesTheVerifier(t *testing.T) {
 	// Nobody has released the verifier: only the cancellations end its calls.
 	eventually(t, "all calls have ended", func() bool {
 		_, text := r.get("/metrics")
-		return strings.Contains(text, `plumbline_verifier_calls_total{outcome="cancelled"} 6`)
+		return strings.Contains(text, `plumbline_verifier_calls_total{outcome="cancelled",verifier="embedded"} 6`)
 	})
 }

@@ -36,7 +36,7 @@ func (s *Server) Run(stop, force context.Context) error {
 		background.Go(func() { failed <- s.serveHTTP() })
 	}
 	probing, endProbing := context.WithCancel(context.WithoutCancel(stop))
-	background.Go(func() { s.ready.watch(probing, s.engine.Probe) })
+	background.Go(func() { s.ready.watch(probing) })
 
 	var err error
 	select {

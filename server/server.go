@@ -26,6 +26,7 @@ import (
 	"plumbline/server/metrics"
 	"plumbline/server/policy"
 	"plumbline/server/service"
+	"plumbline/verifiers"
 )
 
 // Build identifies the program.
@@ -38,9 +39,12 @@ type Options struct {
 	// Log is the server's log; nil makes one from the settings, on standard
 	// error.
 	Log *slog.Logger
-	// Engine is asked in place of the one that OpenEngine builds. The server
-	// takes it over and closes it.
-	Engine Engine
+	// Engine is asked in place of the embedded model, as it is: nothing stands in
+	// front of it. The server takes it over and closes it.
+	Engine verifiers.Backend
+	// Reopen opens what Reload puts in the place of a model in this process; nil
+	// opens the model's folder again.
+	Reopen func(context.Context) (verifiers.Backend, error)
 	// VerifierOnly serves VerifierService and InfoService alone: a sidecar that
 	// hosts the model for other servers.
 	VerifierOnly bool
@@ -48,11 +52,11 @@ type Options struct {
 
 // Server is a server that is ready to run.
 type Server struct {
-	cfg    config.Config
-	log    *slog.Logger
-	engine Engine
-	ready  *readiness
-	policy *policy.Policy
+	cfg       config.Config
+	log       *slog.Logger
+	verifiers verifierSet
+	ready     *readiness
+	policy    *policy.Policy
 
 	grpc         *grpc.Server
 	http         *http.Server
@@ -75,7 +79,7 @@ func NewLog(cfg config.Log) *slog.Logger {
 // Complete opens what the settings name and binds both addresses. After an
 // error nothing is left open.
 func Complete(ctx context.Context, cfg config.Config, opts Options) (*Server, error) {
-	s := &Server{cfg: cfg, log: opts.Log, engine: opts.Engine}
+	s := &Server{cfg: cfg, log: opts.Log}
 	if s.log == nil {
 		s.log = NewLog(cfg.Log)
 	}
@@ -86,27 +90,23 @@ func Complete(ctx context.Context, cfg config.Config, opts Options) (*Server, er
 }
 
 func (s *Server) open(ctx context.Context, opts Options) (err error) {
-	if s.engine == nil {
-		if s.engine, err = OpenEngine(s.cfg, s.log); err != nil {
-			return err
-		}
-	}
-	s.closers.push("the verifier", s.engine.Close)
-
 	m := metrics.New(opts.Build.Version, opts.Build.Commit)
+	if s.verifiers, err = openVerifiers(ctx, s.cfg, opts, m, s.log); err != nil {
+		return err
+	}
+	s.closers.push("the verifiers", s.verifiers.close)
 	s.policy = policy.New(s.limits(), m, s.log)
-	s.ready = newReadiness(served(opts.VerifierOnly), m, s.log)
+	s.ready = newReadiness(served(opts.VerifierOnly), s.verifiers, s.log)
 	gates, err := s.openPolicies(m)
 	if err != nil {
 		return err
 	}
 	implementation, err := newService(s.cfg, opts, service.Deps{
-		Verifier:      m.Verifier(s.engine),
-		Gates:         gates.current,
-		VerifierReady: s.ready.verifier,
-		Services:      s.ready.services,
-		MaxRecords:    s.cfg.Limits.MaxRecords,
-		Log:           s.log,
+		Verifiers:  s.verifiers.services(s.cfg, s.ready.verifier),
+		Gates:      gates.current,
+		Services:   s.ready.services,
+		MaxRecords: s.cfg.Limits.MaxRecords,
+		Log:        s.log,
 	})
 	if err != nil {
 		return err
@@ -123,6 +123,12 @@ func (s *Server) open(ctx context.Context, opts Options) (err error) {
 		s.openHTTP(ctx, newHandler(watching, s.cfg, table, s.ready, m)),
 	)
 }
+
+// Reload opens the models of this process anew, each from its folder, and
+// exchanges those that score, without failing a call; a model that does not
+// score stays as it was. The settings and the policies are not read again:
+// policies follow their folder by themselves.
+func (s *Server) Reload(ctx context.Context) error { return s.verifiers.reload(ctx) }
 
 // openPolicies compiles the policies and follows their folder, if there is one.
 func (s *Server) openPolicies(m *metrics.Metrics) (*policies, error) {

@@ -30,3 +30,22 @@ func Signals(parent context.Context) (stop, force context.Context, release func(
 		endForce()
 	}
 }
+
+// OnHangup calls reload for every SIGHUP, one after the other, until release,
+// which waits for one that is under way.
+func OnHangup(reload func()) (release func()) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for range hangups {
+			reload()
+		}
+	}()
+	return func() {
+		signal.Stop(hangups)
+		close(hangups)
+		<-done
+	}
+}

@@ -40,7 +40,7 @@ type backend struct {
 	scorer
 	// maxMessageBytes bounds a record.
 	maxMessageBytes int
-	// Close frees the model, or the connection. The process is about to end, so
+	// Close frees the verifiers, or the connection. The process is about to end, so
 	// that nobody can do anything about a failure.
 	Close func()
 }
@@ -66,8 +66,8 @@ func settings(command *cobra.Command) (config.Config, error) {
 }
 
 // open reaches the server that the options name; without one it builds the
-// service in this process, with the model only if needsModel.
-func (a *app) open(command *cobra.Command, to remote.Options, needsModel bool) (*backend, error) {
+// service in this process, with its verifiers only if needsVerifier.
+func (a *app) open(command *cobra.Command, to remote.Options, needsVerifier bool) (*backend, error) {
 	cfg, err := settings(command)
 	if err != nil {
 		return nil, err
@@ -80,29 +80,27 @@ func (a *app) open(command *cobra.Command, to remote.Options, needsModel bool) (
 		}
 		return &backend{scorer: remote.NewClient(conn), maxMessageBytes: cfg.Limits.MaxMessageBytes, Close: func() { _ = conn.Close() }}, nil
 	}
-	return a.openHere(cfg, needsModel)
+	return a.openHere(command.Context(), cfg, needsVerifier)
 }
 
-func (a *app) openHere(cfg config.Config, needsModel bool) (*backend, error) {
+func (a *app) openHere(ctx context.Context, cfg config.Config, needsVerifier bool) (*backend, error) {
 	log := slog.New(slog.NewTextHandler(a.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	options := server.Options{Build: a.build, Log: log}
-	free := func() {}
-	if needsModel {
-		engine, err := server.OpenEngine(cfg, log)
-		if err != nil {
-			return nil, err
-		}
-		options.Engine, free = engine, func() { _ = engine.Close() }
-	}
 	// The bound protects a server from its clients; here the data are the
 	// user's own.
 	cfg.Limits.MaxRecords = 0
-	built, err := server.NewService(cfg, options)
+	if !needsVerifier {
+		built, err := server.NewService(cfg, options)
+		if err != nil {
+			return nil, err
+		}
+		return &backend{scorer: built, maxMessageBytes: cfg.Limits.MaxMessageBytes, Close: func() {}}, nil
+	}
+	built, release, err := server.OpenService(ctx, cfg, options)
 	if err != nil {
-		free()
 		return nil, err
 	}
-	return &backend{scorer: built, maxMessageBytes: cfg.Limits.MaxMessageBytes, Close: free}, nil
+	return &backend{scorer: built, maxMessageBytes: cfg.Limits.MaxMessageBytes, Close: func() { _ = release() }}, nil
 }
 
 // failure is what a record's line and the user are told of an error, whether

@@ -86,7 +86,7 @@ that fails; 130 interrupted: what was scored is in --scores.`,
 	flags.BoolVar(&f.quiet, "quiet", false, "write nothing on standard error but why the command could not run")
 	flags.BoolVar(&f.noProgress, "no-progress", false, "draw no progress bar (none is drawn if standard error is no terminal)")
 	f.remote.Flags(flags, connectTimeout)
-	addSettings(flags, "model.", "onnxruntime.", "verifier.", "limits.max_message_bytes")
+	addSettings(flags, "model.", "onnxruntime.", "verifier.", "verifiers", "limits.max_message_bytes")
 	return command
 }
 

@@ -28,7 +28,7 @@ order. It scores in this process, or with --addr on a running server.
 	flags.remote.Flags(command.PersistentFlags(), connectTimeout)
 	command.PersistentFlags().StringVar(&flags.verifier, "verifier", "",
 		"`NAME` of the verifier for records that name none (retrieval asks none)")
-	addSettings(command.PersistentFlags(), "model.", "onnxruntime.", "verifier.", "limits.max_message_bytes")
+	addSettings(command.PersistentFlags(), "model.", "onnxruntime.", "verifier.", "verifiers", "limits.max_message_bytes")
 	return group(command,
 		newScoreRetrieval(a, &flags),
 		newScoreGrounding(a, &flags),

@@ -17,7 +17,9 @@ func newServe(a *app) *cobra.Command {
 		Short: "Run the server",
 		Long: `Serve answers native gRPC on one port and Connect, gRPC-Web, gRPC and JSON over
 HTTP on another, until it is told to stop: the first SIGINT or SIGTERM lets the
-calls in flight finish, the second does not. The log goes to standard error.
+calls in flight finish, the second does not. SIGHUP opens the embedded model
+anew from its folder and exchanges it while calls go on. The log goes to
+standard error.
 
 Every flag is also a line of the file that --config names and a PLUMBLINE_…
 variable; "plumbline config" shows what is in force.
@@ -47,6 +49,9 @@ func (a *app) serve(command *cobra.Command, cfg config.Config, options server.Op
 		return err
 	}
 	announce(a.out, cfg, running)
+	defer server.OnHangup(func() {
+		_ = running.Reload(command.Context()) // the log tells what became of it
+	})()
 	return running.Run(command.Context(), a.force)
 }
 

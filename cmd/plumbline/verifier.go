@@ -38,6 +38,8 @@ Exit codes: 0 stopped as asked; 2 wrong usage, or it could not start.`,
 			if err != nil {
 				return err
 			}
+			// Of a file that describes a whole server, too, this is the host alone.
+			cfg.Verifier.Default, cfg.Verifiers = config.Embedded, nil
 			if handshake.Spawned() {
 				return serveHost(command.Context(), cfg)
 			}
@@ -52,7 +54,8 @@ Exit codes: 0 stopped as asked; 2 wrong usage, or it could not start.`,
 		},
 	}
 	command.Flags().StringVar(&listen, "listen", "", "`HOST:PORT` to listen on")
-	addSettings(command.Flags(), "grpc.tls", "grpc.keepalive", "limits.", "drain.", "log.", "model.", "onnxruntime.", "verifier.", "reflection")
+	addSettings(command.Flags(), "grpc.tls", "grpc.keepalive", "limits.", "drain.", "log.", "model.", "onnxruntime.",
+		"verifier.workers", "verifier.cache_bytes", "verifier.max_calls", "reflection")
 	return command
 }
 

@@ -165,6 +165,7 @@ func (e *Engine) Describe(context.Context) (entail.Description, error) {
 		Tokenizer:     e.tokenizer,
 		Languages:     slices.Clone(e.manifest.Languages),
 		QATemplate:    e.manifest.QATemplate,
+		ScoreKind:     entail.ScoreKindProbability,
 		Deterministic: true,
 		Epsilon:       e.manifest.Epsilon,
 	}, nil

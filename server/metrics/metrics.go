@@ -28,12 +28,7 @@ type Metrics struct {
 
 	policyLoads *prometheus.CounterVec
 
-	verifierCalls    *prometheus.CounterVec
-	verifierPairs    *prometheus.CounterVec
-	verifierTokens   prometheus.Counter
-	verifierSeconds  *prometheus.CounterVec
-	verifierReady    prometheus.Gauge
-	verifierDuration prometheus.Histogram
+	verifier verifierMetrics
 }
 
 // New registers the metrics.
@@ -63,31 +58,7 @@ func New(version, commit string) *Metrics {
 			Namespace: namespace, Subsystem: "policies", Name: "loads_total",
 			Help: "Readings of the policy folder after a change, by outcome: ok or failed.",
 		}, []string{"outcome"}),
-		verifierCalls: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Subsystem: "verifier", Name: "calls_total",
-			Help: "Calls of the verifier, by outcome: ok, failed or cancelled.",
-		}, []string{"outcome"}),
-		verifierPairs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Subsystem: "verifier", Name: "pairs_total",
-			Help: "Pairs answered, by source: model, cache, or shared with a run under way.",
-		}, []string{"source"}),
-		verifierTokens: prometheus.NewCounter(prometheus.CounterOpts{
-			Namespace: namespace, Subsystem: "verifier", Name: "tokens_total",
-			Help: "Tokens that reached the model.",
-		}),
-		verifierSeconds: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Namespace: namespace, Subsystem: "verifier", Name: "work_seconds_total",
-			Help: "Time of pairs, by stage: queue, tokenization or inference.",
-		}, []string{"stage"}),
-		verifierReady: prometheus.NewGauge(prometheus.GaugeOpts{
-			Namespace: namespace, Subsystem: "verifier", Name: "ready",
-			Help: "1 while the last probe of the verifier passed.",
-		}),
-		verifierDuration: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Namespace: namespace, Subsystem: "verifier", Name: "duration_seconds",
-			Help:    "Time of the verifier's calls.",
-			Buckets: prometheus.ExponentialBuckets(.001, 2.5, 12),
-		}),
+		verifier: newVerifierMetrics(),
 	}
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: namespace, Name: "build_info",
@@ -98,8 +69,8 @@ func New(version, commit string) *Metrics {
 	m.Registry.MustRegister(
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}), build,
 		m.calls, m.duration, m.inFlight, m.received, m.sent, m.refused, m.policyLoads,
-		m.verifierCalls, m.verifierPairs, m.verifierTokens, m.verifierSeconds, m.verifierReady, m.verifierDuration,
 	)
+	m.Registry.MustRegister(m.verifier.collectors()...)
 	return m
 }
 
@@ -139,20 +110,7 @@ func (m *Metrics) Sent(procedure string, bytes int) {
 // Refused counts a call that was not begun.
 func (m *Metrics) Refused(reason string) { m.refused.WithLabelValues(reason).Inc() }
 
-// VerifierReady notes the outcome of a probe.
-func (m *Metrics) VerifierReady(ready bool) {
-	if ready {
-		m.verifierReady.Set(1)
-		return
-	}
-	m.verifierReady.Set(0)
-}
-
 // PoliciesLoaded notes a reading of the policy folder.
 func (m *Metrics) PoliciesLoaded(ok bool) {
-	outcome := "ok"
-	if !ok {
-		outcome = "failed"
-	}
-	m.policyLoads.WithLabelValues(outcome).Inc()
+	m.policyLoads.WithLabelValues(okOrFailed(ok)).Inc()
 }

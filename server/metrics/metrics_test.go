@@ -13,6 +13,7 @@ import (
 
 	"plumbline/scorers/entail"
 	"plumbline/scorers/entail/entailtest"
+	"plumbline/scorers/score"
 	"plumbline/server/metrics"
 )
 
@@ -22,8 +23,13 @@ func use(m *metrics.Metrics) {
 	m.Received("/s/m", 10)
 	m.Sent("/s/m", 20)
 	m.Refused("OVERLOADED")
-	m.VerifierReady(true)
-	_, _ = m.Verifier(entailtest.Overlap()).Verify(context.Background(), []entail.Pair{{Premise: "a b", Hypothesis: "c"}})
+	v := m.Verifier("embedded")
+	v.Ready(true)
+	v.Retried()
+	v.Breaker(2)
+	v.Swapped(true)
+	v.Unanswered("open")
+	_, _ = v.Measure(entailtest.Overlap()).Verify(context.Background(), []entail.Pair{{Premise: "a b", Hypothesis: "c"}})
 }
 
 func TestTheMetricsAreWellFormed(t *testing.T) {
@@ -41,25 +47,34 @@ func TestTheMetricsAreWellFormed(t *testing.T) {
 func TestTheVerifierIsCounted(t *testing.T) {
 	m := metrics.New("1", "abc")
 	pairs := []entail.Pair{{Premise: "a b", Hypothesis: "c"}, {Premise: "a", Hypothesis: "b"}}
-	batch, err := m.Verifier(entailtest.Overlap()).Verify(t.Context(), pairs)
+	batch, err := m.Verifier("judge").Measure(entailtest.Overlap()).Verify(t.Context(), pairs)
 	if err != nil {
 		t.Fatal(err)
 	}
-	failing := entailtest.Failing{Err: errors.New("down")}
-	if _, err := m.Verifier(failing).Verify(t.Context(), pairs); !errors.Is(err, failing.Err) {
-		t.Errorf("the error does not pass: %v", err)
+	for _, failure := range []error{
+		errors.New("defect"), entail.ErrBusy, &entail.RetryAfter{Err: entail.ErrBusy}, entail.ErrUnavailable, entail.ErrRejected,
+		entail.ErrBadReply, score.InvalidInput("bad"),
+	} {
+		if _, err := m.Verifier("judge").Measure(entailtest.Failing{Err: failure}).Verify(t.Context(), pairs); !errors.Is(err, failure) {
+			t.Errorf("the error does not pass: %v", err)
+		}
 	}
 	cancelled, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := m.Verifier(entailtest.Overlap()).Verify(cancelled, pairs); err == nil {
+	if _, err := m.Verifier("judge").Measure(entailtest.Overlap()).Verify(cancelled, pairs); err == nil {
 		t.Error("a cancelled call is answered")
 	}
 	want := `
-		# HELP plumbline_verifier_calls_total Calls of the verifier, by outcome: ok, failed or cancelled.
+		# HELP plumbline_verifier_calls_total Calls of a verifier, by outcome: ok, cancelled, deadline, busy, unavailable, rejected, bad_reply, bad_input or failed.
 		# TYPE plumbline_verifier_calls_total counter
-		plumbline_verifier_calls_total{outcome="cancelled"} 1
-		plumbline_verifier_calls_total{outcome="failed"} 1
-		plumbline_verifier_calls_total{outcome="ok"} 1
+		plumbline_verifier_calls_total{outcome="bad_input",verifier="judge"} 1
+		plumbline_verifier_calls_total{outcome="bad_reply",verifier="judge"} 1
+		plumbline_verifier_calls_total{outcome="busy",verifier="judge"} 2
+		plumbline_verifier_calls_total{outcome="cancelled",verifier="judge"} 1
+		plumbline_verifier_calls_total{outcome="failed",verifier="judge"} 1
+		plumbline_verifier_calls_total{outcome="ok",verifier="judge"} 1
+		plumbline_verifier_calls_total{outcome="rejected",verifier="judge"} 1
+		plumbline_verifier_calls_total{outcome="unavailable",verifier="judge"} 1
 	`
 	if err := testutil.GatherAndCompare(m.Registry, strings.NewReader(want), "plumbline_verifier_calls_total"); err != nil {
 		t.Error(err)
@@ -70,9 +85,9 @@ func TestTheVerifierIsCounted(t *testing.T) {
 	want = `
 		# HELP plumbline_verifier_pairs_total Pairs answered, by source: model, cache, or shared with a run under way.
 		# TYPE plumbline_verifier_pairs_total counter
-		plumbline_verifier_pairs_total{source="cache"} 0
-		plumbline_verifier_pairs_total{source="model"} 2
-		plumbline_verifier_pairs_total{source="shared"} 0
+		plumbline_verifier_pairs_total{source="cache",verifier="judge"} 0
+		plumbline_verifier_pairs_total{source="model",verifier="judge"} 2
+		plumbline_verifier_pairs_total{source="shared",verifier="judge"} 0
 	`
 	if err := testutil.GatherAndCompare(m.Registry, strings.NewReader(want), "plumbline_verifier_pairs_total"); err != nil {
 		t.Error(err)

@@ -24,8 +24,10 @@ func (s *Service) scoreConfidence(ctx context.Context, req *plumblinev1.ScoreCon
 		return nil, err
 	}
 	req = shallow(req)
-	req.FailMode = s.failMode(req.GetFailMode())
-	response := confidence.Score(ctx, verifier, req)
+	req.FailMode = s.failMode(req.GetFailMode(), verifier)
+	pinned, release := verifier.pin(req.GetFailMode())
+	defer release()
+	response := confidence.Score(ctx, pinned, req)
 	response.Timing = withTotal(response.GetTiming(), start)
 	return response, nil
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/scorers/entail"
 	"plumbline/server/fault"
 )
 
@@ -25,8 +26,10 @@ func (s *Service) scoreGrounding(ctx context.Context, req *plumblinev1.ScoreGrou
 		return nil, err
 	}
 	req = shallow(req)
-	req.FailMode = s.failMode(req.GetFailMode())
-	response := s.grounding.Score(ctx, verifier, req)
+	req.FailMode = s.failMode(req.GetFailMode(), verifier)
+	pinned, release := verifier.pin(req.GetFailMode())
+	defer release()
+	response := s.grounding.Score(ctx, pinned, req)
 	response.Timing = withTotal(response.GetTiming(), start)
 	return response, nil
 }
@@ -49,19 +52,55 @@ func (s *Service) BatchScoreGrounding(ctx context.Context, req *plumblinev1.Batc
 // verdicts as they are known.
 func (s *Service) StreamScoreGrounding(ctx context.Context, stream Stream[plumblinev1.StreamScoreGroundingRequest, plumblinev1.StreamScoreGroundingResponse]) error {
 	frames := &groundingFrames{service: s, stream: stream, start: time.Now()}
-	if err := s.grounding.Stream(ctx, s.deps.Verifier, frames.receive, frames.send); err != nil {
+	defer frames.end()
+	var verifier entail.Verifier // nil if there is none, for the scorer to see
+	if len(s.deps.Verifiers) > 0 {
+		verifier = frames
+	}
+	if err := s.grounding.Stream(ctx, verifier, frames.receive, frames.send); err != nil {
 		return fault.From(err)
 	}
 	return nil
 }
 
 // groundingFrames are the frames of one stream on their way between transport
-// and scorer.
+// and scorer. It is also the stream's verifier: the one that its start names,
+// pinned when the scorer first asks it.
 type groundingFrames struct {
 	service *Service
 	stream  Stream[plumblinev1.StreamScoreGroundingRequest, plumblinev1.StreamScoreGroundingResponse]
 	start   time.Time
 	sending sync.Mutex // the scorer sends, and so does receive when it refuses
+
+	verifier *Verifier // of the last good start
+	mode     plumblinev1.FailMode
+	pin      sync.Once
+	pinned   entail.Verifier // nil before
+	release  func()
+}
+
+// asked pins the verifier. The scorer asks it for its description when it takes
+// the start, before it receives the next frame.
+func (f *groundingFrames) asked() entail.Verifier {
+	f.pin.Do(func() { f.pinned, f.release = f.verifier.pin(f.mode) })
+	return f.pinned
+}
+
+// Describe implements entail.Verifier.
+func (f *groundingFrames) Describe(ctx context.Context) (entail.Description, error) {
+	return f.asked().Describe(ctx)
+}
+
+// Verify implements entail.Verifier.
+func (f *groundingFrames) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
+	return f.asked().Verify(ctx, pairs)
+}
+
+// end lets the verifier go.
+func (f *groundingFrames) end() {
+	if f.release != nil {
+		f.release()
+	}
 }
 
 // receive returns the next frame that can be used. One that cannot is answered
@@ -93,9 +132,13 @@ func (f *groundingFrames) prepare(frame *plumblinev1.StreamScoreGroundingRequest
 	if start == nil {
 		return nil
 	}
-	start.FailMode = f.service.failMode(start.GetFailMode())
-	_, err := f.service.verifier(start.GetVerifier())
-	return err
+	verifier, err := f.service.verifier(start.GetVerifier())
+	if err != nil {
+		return err
+	}
+	start.FailMode = f.service.failMode(start.GetFailMode(), verifier)
+	f.verifier, f.mode = verifier, start.GetFailMode()
+	return nil
 }
 
 func (f *groundingFrames) send(frame *plumblinev1.StreamScoreGroundingResponse) error {

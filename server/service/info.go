@@ -4,12 +4,15 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/confidence"
+	"plumbline/scorers/entail"
 	"plumbline/scorers/grounding"
 	"plumbline/scorers/retrieval"
 )
@@ -27,19 +30,35 @@ func (s *Service) GetInfo(ctx context.Context, _ *plumblinev1.GetInfoRequest) (*
 	}, nil
 }
 
+// verifiers are asked side by side: one that hangs keeps nobody waiting for the
+// others.
 func (s *Service) verifiers(ctx context.Context) []*plumblinev1.VerifierInfo {
-	if s.deps.Verifier == nil {
-		return nil
+	infos := make([]*plumblinev1.VerifierInfo, len(s.deps.Verifiers))
+	var asked sync.WaitGroup
+	for i, v := range s.deps.Verifiers {
+		asked.Go(func() {
+			infos[i] = &plumblinev1.VerifierInfo{
+				Name:     v.Name,
+				Default:  i == 0,
+				Ready:    v.Ready == nil || v.Ready() == nil,
+				Fallback: v.Fallback,
+				FailMode: s.failMode(plumblinev1.FailMode_FAIL_MODE_UNSPECIFIED, &v),
+			}
+			if description, err := describeInTime(ctx, v.Verifier); err == nil {
+				infos[i].Description = describeMessage(description)
+			}
+		})
 	}
-	info := &plumblinev1.VerifierInfo{Name: EmbeddedVerifier, Default: true, Ready: s.verifierReady()}
-	if description, err := s.deps.Verifier.Describe(ctx); err == nil {
-		info.Description = describeMessage(description)
-	}
-	return []*plumblinev1.VerifierInfo{info}
+	asked.Wait()
+	return infos
 }
 
-func (s *Service) verifierReady() bool {
-	return s.deps.VerifierReady == nil || s.deps.VerifierReady() == nil
+// describeInTime is for a reply that is complete without the description.
+func describeInTime(ctx context.Context, v entail.Verifier) (entail.Description, error) {
+	const patience = 2 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return v.Describe(ctx)
 }
 
 // Services are the descriptors of plumbline.v1's services, by name.

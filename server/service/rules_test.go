@@ -28,7 +28,7 @@ import (
 // field. A rule of a kind that violate does not know, a rule over a whole
 // message that messageCases lacks, and an rpc that callers lacks fail the test.
 func TestEveryRuleOfTheSchemaIsEnforced(t *testing.T) {
-	s := newService(t, service.Deps{Verifier: entailtest.Overlap()})
+	s := newService(t, service.Deps{Verifiers: only(entailtest.Overlap())})
 	calls := callers(s)
 	var broken int
 	for _, descriptor := range service.Services() {

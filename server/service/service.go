@@ -20,33 +20,28 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
-	"plumbline/scorers/entail"
 	"plumbline/scorers/gate"
 	"plumbline/scorers/grounding"
 	"plumbline/scorers/telemetry"
 	"plumbline/server/fault"
 )
 
-// EmbeddedVerifier is the configured name of the verifier in the process.
-const EmbeddedVerifier = "embedded"
-
 // Deps are what a Service stands on. The zero value of a field is allowed
 // where its comment says so.
 type Deps struct {
 	// Version and Commit are the program's; GetInfo tells them.
 	Version, Commit string
-	// Verifier is asked by requests that name none or EmbeddedVerifier. Without
-	// one, values that need it have STATUS_VERIFIER_UNAVAILABLE.
-	Verifier entail.Verifier
+	// Verifiers are those that requests may name; the first is asked by requests
+	// that name none. Without any, values that need one have
+	// STATUS_VERIFIER_UNAVAILABLE.
+	Verifiers []Verifier
 	// Gates gives the policies in force, which may change between calls;
 	// required.
 	Gates func() *gate.Set
 	// Subgoals is what Observe keeps between turns; nil keeps nothing.
 	Subgoals *telemetry.Store
-	// VerifierReady says why the verifier cannot be asked now. Nil means that
-	// it always can.
-	VerifierReady func() error
-	// FailMode is in force where a request has none; unspecified means closed.
+	// FailMode is in force where neither a request nor its verifier has one;
+	// unspecified means closed.
 	FailMode plumblinev1.FailMode
 	// MaxRecords bounds the records that one calibration call holds; 0 means no
 	// bound, which is for trusted callers in process.
@@ -92,24 +87,6 @@ func (s *Service) validate(message proto.Message) error {
 		return fault.From(err)
 	}
 	return nil
-}
-
-// verifier returns the verifier of that name; empty means the default. It is
-// nil if none is configured, which the scorers take for what it is.
-func (s *Service) verifier(name string) (entail.Verifier, error) {
-	if name != "" && name != EmbeddedVerifier {
-		return nil, fault.Field(fault.VerifierNotFound, "verifier",
-			"no verifier has that name; leave it empty or give %q", EmbeddedVerifier)
-	}
-	return s.deps.Verifier, nil
-}
-
-// failMode is the mode in force for a request.
-func (s *Service) failMode(requested plumblinev1.FailMode) plumblinev1.FailMode {
-	if requested == plumblinev1.FailMode_FAIL_MODE_UNSPECIFIED {
-		return s.deps.FailMode
-	}
-	return requested
 }
 
 // item is the ItemError of an item that failed alone. The cause of a defect

@@ -74,6 +74,11 @@ func (p *pipe[Req, Res]) finish() []*Res {
 	return all
 }
 
+// only is a service's one verifier.
+func only(v entail.Verifier) []service.Verifier {
+	return []service.Verifier{{Name: "embedded", Verifier: v}}
+}
+
 func reasonOf(err error) fault.Reason {
 	if err == nil {
 		return ""
@@ -90,7 +95,7 @@ func pairs(ids ...string) *plumblinev1.VerifyRequest {
 }
 
 func TestVerifyAnswersEveryPairOnce(t *testing.T) {
-	s := newService(t, service.Deps{Verifier: entailtest.Overlap()})
+	s := newService(t, service.Deps{Verifiers: only(entailtest.Overlap())})
 	var ids []string
 	for i := range 100 {
 		ids = append(ids, strings.Repeat("x", i+1))
@@ -136,7 +141,7 @@ func TestVerifyAnswersAsKnown(t *testing.T) {
 		}
 		return entailtest.Support(0.5), nil
 	})
-	s := newService(t, service.Deps{Verifier: slow})
+	s := newService(t, service.Deps{Verifiers: only(slow)})
 	p := newPipe[plumblinev1.VerifyRequest, plumblinev1.VerifyResponse](pairs("slow"), pairs("fast"))
 	done := make(chan error, 1)
 	go func() { done <- s.Verify(t.Context(), p) }()
@@ -155,7 +160,7 @@ func TestVerifyAnswersAsKnown(t *testing.T) {
 
 func TestVerifyRefusesIDsThatArePending(t *testing.T) {
 	blocking := entailtest.NewBlocking(entailtest.Overlap())
-	s := newService(t, service.Deps{Verifier: blocking})
+	s := newService(t, service.Deps{Verifiers: only(blocking)})
 	p := newPipe[plumblinev1.VerifyRequest, plumblinev1.VerifyResponse](pairs("a", "b"), pairs("c", "a"))
 	err := s.Verify(t.Context(), p)
 	if e := fault.From(err); e == nil || e.Reason != fault.FieldInvalid || e.Violations[0].Field != "pairs[1].id" {
@@ -165,7 +170,7 @@ func TestVerifyRefusesIDsThatArePending(t *testing.T) {
 
 func TestVerifyStopsWithItsCall(t *testing.T) {
 	blocking := entailtest.NewBlocking(entailtest.Overlap())
-	s := newService(t, service.Deps{Verifier: blocking})
+	s := newService(t, service.Deps{Verifiers: only(blocking)})
 	ctx, cancel := context.WithCancel(t.Context())
 	p := newPipe[plumblinev1.VerifyRequest, plumblinev1.VerifyResponse](pairs("a"))
 	done := make(chan error, 1)
@@ -180,7 +185,7 @@ func TestVerifyStopsWithItsCall(t *testing.T) {
 
 func TestVerifyReportsFailuresAsStatuses(t *testing.T) {
 	secret := errors.New("secret cause")
-	s := newService(t, service.Deps{Verifier: entailtest.Failing{Err: secret}})
+	s := newService(t, service.Deps{Verifiers: only(entailtest.Failing{Err: secret})})
 	p := newPipe[plumblinev1.VerifyRequest, plumblinev1.VerifyResponse](pairs("a"))
 	close(p.requests)
 	if err := s.Verify(t.Context(), p); err != nil {
@@ -223,8 +228,8 @@ func TestWithoutAVerifier(t *testing.T) {
 
 func TestTheServersFailModeIsTheDefault(t *testing.T) {
 	s := newService(t, service.Deps{
-		Verifier: entailtest.Failing{Err: errors.New("down")},
-		FailMode: plumblinev1.FailMode_FAIL_MODE_OPEN,
+		Verifiers: only(entailtest.Failing{Err: errors.New("down")}),
+		FailMode:  plumblinev1.FailMode_FAIL_MODE_OPEN,
 	})
 	res, err := s.ScoreGrounding(t.Context(), grounding())
 	if err != nil || res.GetClaims()[0].GetStatus() != plumblinev1.Status_STATUS_NOT_CHECKED || res.GetFailMode() != plumblinev1.FailMode_FAIL_MODE_OPEN {
@@ -241,7 +246,7 @@ func grounding() *plumblinev1.ScoreGroundingRequest {
 }
 
 func TestAGroundingStreamSkipsWhatItCannotUse(t *testing.T) {
-	s := newService(t, service.Deps{Verifier: entailtest.Overlap()})
+	s := newService(t, service.Deps{Verifiers: only(entailtest.Overlap())})
 	frame := func(r *plumblinev1.StreamScoreGroundingRequest) *plumblinev1.StreamScoreGroundingRequest { return r }
 	start := grounding()
 	start.Claims = nil
@@ -279,7 +284,7 @@ func TestAGroundingStreamSkipsWhatItCannotUse(t *testing.T) {
 }
 
 func TestABatchIsAnsweredInOrderAndItemByItem(t *testing.T) {
-	s := newService(t, service.Deps{Verifier: entailtest.Overlap()})
+	s := newService(t, service.Deps{Verifiers: only(entailtest.Overlap())})
 	req := &plumblinev1.BatchScoreGroundingRequest{}
 	for i := range 200 {
 		item := grounding()
@@ -312,7 +317,7 @@ type panicking struct{ entail.Verifier }
 func (panicking) Verify(context.Context, []entail.Pair) (entail.Batch, error) { panic("a defect") }
 
 func TestADefectFailsOneItem(t *testing.T) {
-	s := newService(t, service.Deps{Verifier: panicking{entailtest.Overlap()}})
+	s := newService(t, service.Deps{Verifiers: only(panicking{entailtest.Overlap()})})
 	res, err := s.BatchScoreConfidence(t.Context(), &plumblinev1.BatchScoreConfidenceRequest{Requests: []*plumblinev1.ScoreConfidenceRequest{
 		{
 			MainAnswer: "a", Agreement: plumblinev1.Agreement_AGREEMENT_ENTAIL_BOTH,
@@ -339,7 +344,7 @@ func TestADefectFailsOneItem(t *testing.T) {
 func TestACancelledBatchAsksNoMore(t *testing.T) {
 	blocking := entailtest.NewBlocking(entailtest.Overlap())
 	recorder := entailtest.NewRecorder(blocking)
-	s := newService(t, service.Deps{Verifier: recorder})
+	s := newService(t, service.Deps{Verifiers: only(recorder)})
 	req := &plumblinev1.BatchScoreGroundingRequest{}
 	for range 1000 {
 		req.Requests = append(req.Requests, grounding())
@@ -388,7 +393,9 @@ func TestGatesAnswer(t *testing.T) {
 }
 
 func TestGetInfoListsEveryRPCAndScore(t *testing.T) {
-	s := newService(t, service.Deps{Version: "1", Verifier: entailtest.Overlap(), VerifierReady: func() error { return errors.New("down") }})
+	s := newService(t, service.Deps{Version: "1", Verifiers: []service.Verifier{{
+		Name: "embedded", Verifier: entailtest.Overlap(), Ready: func() error { return errors.New("down") },
+	}}})
 	info, err := s.GetInfo(t.Context(), &plumblinev1.GetInfoRequest{})
 	if err != nil {
 		t.Fatal(err)
@@ -423,7 +430,7 @@ func TestGetInfoListsEveryRPCAndScore(t *testing.T) {
 }
 
 func TestOneServiceForManyAtOnce(t *testing.T) {
-	s := newService(t, service.Deps{Verifier: entailtest.Overlap()})
+	s := newService(t, service.Deps{Verifiers: only(entailtest.Overlap())})
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
@@ -438,7 +445,7 @@ func TestOneServiceForManyAtOnce(t *testing.T) {
 }
 
 func TestUnaryRequestsAreOnlyRead(t *testing.T) {
-	s := newService(t, service.Deps{Verifier: entailtest.Overlap(), FailMode: plumblinev1.FailMode_FAIL_MODE_OPEN})
+	s := newService(t, service.Deps{Verifiers: only(entailtest.Overlap()), FailMode: plumblinev1.FailMode_FAIL_MODE_OPEN})
 	grounding := &plumblinev1.ScoreGroundingRequest{
 		Evidence: []*plumblinev1.Evidence{{Text: "The bridge opened in 1932."}}, Answer: "It opened in 1932.",
 	}

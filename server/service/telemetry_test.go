@@ -36,7 +36,7 @@ func newObserver(t *testing.T) *service.Service {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newService(t, service.Deps{Verifier: entailtest.Overlap(), Subgoals: store})
+	return newService(t, service.Deps{Verifiers: only(entailtest.Overlap()), Subgoals: store})
 }
 
 func TestObserveGathersTheTurn(t *testing.T) {

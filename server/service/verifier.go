@@ -31,23 +31,23 @@ const (
 
 // Describe says what the default verifier is.
 func (s *Service) Describe(ctx context.Context, _ *plumblinev1.DescribeRequest) (*plumblinev1.DescribeResponse, error) {
-	verifier, err := s.requireVerifier()
+	verifier, err := s.defaultVerifier()
 	if err != nil {
 		return nil, err
 	}
-	description, err := verifier.Describe(ctx)
+	description, err := verifier.Verifier.Describe(ctx)
 	if err != nil {
 		return nil, verifierFault(err)
 	}
 	return describeMessage(description), nil
 }
 
-// requireVerifier is the default verifier, for rpcs that are nothing without.
-func (s *Service) requireVerifier() (entail.Verifier, error) {
-	if s.deps.Verifier == nil {
+// defaultVerifier is for rpcs that are nothing without one.
+func (s *Service) defaultVerifier() (*Verifier, error) {
+	if len(s.deps.Verifiers) == 0 {
 		return nil, fault.New(fault.VerifierUnavailable, "no verifier is configured")
 	}
-	return s.deps.Verifier, nil
+	return &s.deps.Verifiers[0], nil
 }
 
 // verifierFault is the failure of a call that has no value to put a status on.
@@ -73,9 +73,10 @@ func describeMessage(d entail.Description) *plumblinev1.DescribeResponse {
 		Digest:          d.Digest,
 		Classes:         classes,
 		MaxTokens:       uint32(max(d.MaxTokens, 0)),
+		TrainedTokens:   uint32(max(d.TrainedTokens, 0)),
 		PairOverhead:    uint32(max(d.PairOverhead, 0)),
 		Languages:       d.Languages,
-		ScoreKind:       plumblinev1.VerifierScoreKind_VERIFIER_SCORE_KIND_PROBABILITY,
+		ScoreKind:       plumblinev1.VerifierScoreKind(d.ScoreKind),
 		Deterministic:   d.Deterministic,
 		Epsilon:         d.Epsilon,
 		ProtocolVersion: protocolVersion,
@@ -83,15 +84,18 @@ func describeMessage(d entail.Description) *plumblinev1.DescribeResponse {
 	}
 }
 
-// Verify scores pairs as they arrive and answers them as they are known.
+// Verify scores pairs as they arrive and answers them as they are known. One
+// model answers the whole stream.
 func (s *Service) Verify(ctx context.Context, stream Stream[plumblinev1.VerifyRequest, plumblinev1.VerifyResponse]) error {
-	verifier, err := s.requireVerifier()
+	verifier, err := s.defaultVerifier()
 	if err != nil {
 		return err
 	}
+	pinned, release := verifier.pin(s.failMode(plumblinev1.FailMode_FAIL_MODE_UNSPECIFIED, verifier))
+	defer release()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	v := &verification{verifier: verifier, stream: stream, pending: make(map[string]struct{})}
+	v := &verification{verifier: pinned, stream: stream, pending: make(map[string]struct{})}
 	v.slices.SetLimit(verifySlices)
 	receiveErr := v.receive(ctx, s.validate)
 	if receiveErr != nil {

@@ -52,7 +52,7 @@ func describe(m *plumblinev1.DescribeResponse) (entail.Description, error) {
 	case m.GetMaxTokens() > math.MaxInt32 || m.GetMaxTokens() > 0 && m.GetPairOverhead() >= m.GetMaxTokens():
 		return entail.Description{}, violation(BadDescription,
 			"max_tokens %d with pair_overhead %d leaves no window", m.GetMaxTokens(), m.GetPairOverhead())
-	case m.GetTrainedTokens() > m.GetMaxTokens():
+	case m.GetMaxTokens() > 0 && m.GetTrainedTokens() > m.GetMaxTokens():
 		return entail.Description{}, violation(BadDescription,
 			"trained_tokens %d is more than max_tokens %d", m.GetTrainedTokens(), m.GetMaxTokens())
 	case !(m.GetEpsilon() >= 0 && m.GetEpsilon() <= 1):

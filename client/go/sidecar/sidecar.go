@@ -79,7 +79,7 @@ func Serve(ctx context.Context, verifier entail.Verifier, config Config) error {
 	if err != nil {
 		return err
 	}
-	implementation, err := service.New(service.Deps{Verifier: verifier, Log: config.Log})
+	implementation, err := service.New(service.Deps{Log: config.Log, Verifiers: []service.Verifier{{Name: "sidecar", Verifier: verifier}}})
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
