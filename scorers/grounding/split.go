@@ -45,7 +45,8 @@ func newSplitter() (*splitter, error) {
 		ortho: &sentences.OrthoContext{
 			Storage: punkt.Storage, PunctStrings: punkt.PunctStrings, TokenType: words, TokenFirst: words,
 		},
-		starters: punkt.SentStarters,
+		abbreviations: punkt.AbbrevTypes,
+		starters:      punkt.SentStarters,
 	})
 	return &splitter{punkt: punkt}, nil
 }
@@ -53,9 +54,10 @@ func newSplitter() (*splitter, error) {
 // corrections is Punkt's third pass: what the published heuristics get wrong
 // in answers and web text.
 type corrections struct {
-	parser   sentences.TokenParser
-	ortho    sentences.Ortho
-	starters sentences.SetString
+	parser        sentences.TokenParser
+	ortho         sentences.Ortho
+	abbreviations sentences.SetString
+	starters      sentences.SetString
 }
 
 var (
@@ -82,13 +84,21 @@ func (c *corrections) Annotate(tokens []*sentences.Token) []*sentences.Token {
 			t.SentBreak = c.parser.FirstUpper(next)
 		case listNumber.MatchString(t.Tok) && (i == 0 || strings.HasSuffix(tokens[i-1].Tok, ":") || tokens[i-1].SentBreak):
 			t.SentBreak = false
-		case dotted.MatchString(t.Tok):
+		case dotted.MatchString(t.Tok), c.bracketed(t.Tok):
 			t.SentBreak = c.starts(next)
 		case c.parser.HasUnreliableEndChars(t):
 			t.SentBreak = !startsLower(next.Tok)
 		}
 	}
 	return tokens
+}
+
+// bracketed says whether a word is an abbreviation behind an opening mark, such
+// as "(St.", which the library looks up with its mark.
+func (c *corrections) bracketed(word string) bool {
+	bare := strings.TrimLeftFunc(word, func(r rune) bool { return !isWord(r) })
+	name, stopped := strings.CutSuffix(bare, ".")
+	return stopped && len(bare) < len(word) && c.abbreviations[strings.ToLower(name)] != 0
 }
 
 // starts says whether a token after an abbreviation begins a sentence.
