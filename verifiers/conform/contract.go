@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
@@ -225,7 +224,7 @@ func namesItsWeights(ctx context.Context, s *subject) error {
 		if !ok || response.GetDigest() == s.description.GetDigest() {
 			continue
 		}
-		now, err := s.client().Describe(ctx, &plumblinev1.DescribeRequest{}, grpc.WaitForReady(true))
+		now, err := s.client().Describe(ctx, &plumblinev1.DescribeRequest{})
 		if err != nil {
 			return err
 		}

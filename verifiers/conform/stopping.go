@@ -11,14 +11,19 @@ import (
 )
 
 const (
-	// longCall is how long the call would take that is stopped.
-	longCall = 3 * time.Second
+	// longCall is about how long the call takes that is stopped, within bounds
+	// of its pairs.
+	longCall         = 6 * time.Second
+	minLong, maxLong = 200, 3000
 	// stopAfter is when it is stopped.
-	stopAfter = 200 * time.Millisecond
+	stopAfter = 100 * time.Millisecond
 	// returnTime is how long a stopped call may take to return.
 	returnTime = 2 * time.Second
-	// maxLongCall bounds its pairs.
-	maxLongCall = 1500
+	// underway is how many pairs may be in the model when a call is stopped, as
+	// a batch that cannot be taken apart any more.
+	underway = 64
+	// sample is how many pairs are timed to tell what one costs.
+	sample = 8
 )
 
 func stopsWhenCancelled(ctx context.Context, s *subject) error {
@@ -40,15 +45,19 @@ func stopsAtTheDeadline(ctx context.Context, s *subject) error {
 // scores for a while and one call at a time; elsewhere the check cannot see more
 // than the return.
 func (s *subject) stops(ctx context.Context, stopping func(context.Context) (context.Context, context.CancelFunc), want error, code codes.Code) error {
-	short, err := s.timed(ctx)
+	if _, err := s.timed(ctx, 1); err != nil { // it warms up
+		return err
+	}
+	short, err := s.timed(ctx, 1)
 	if err != nil {
 		return err
 	}
-	if short, err = s.timed(ctx); err != nil { // the first may have warmed it up
+	several, err := s.timed(ctx, sample)
+	if err != nil {
 		return err
 	}
-	n := min(max(int(longCall/max(short, time.Microsecond)), 2), maxLongCall)
-	long := s.fresh(n)
+	each := max(several/sample, time.Microsecond)
+	long := s.fresh(min(max(int(longCall/each), minLong), maxLong))
 
 	stopped, cancel := stopping(ctx)
 	defer cancel()
@@ -57,20 +66,19 @@ func (s *subject) stops(ctx context.Context, stopping func(context.Context) (con
 	took := time.Since(begin)
 	switch {
 	case err == nil:
-		return skipped(fmt.Sprintf("%d pairs were scored before the call could be stopped", n))
+		return skipped(fmt.Sprintf("%d pairs were scored before the call could be stopped", len(long)))
 	case !errors.Is(err, want) && status.Code(err) != code:
 		return fmt.Errorf("the stopped call ended with: %w", err)
 	case took > stopAfter+returnTime:
 		return fmt.Errorf("the call returned %s after it was stopped", (took - stopAfter).Round(time.Millisecond))
 	}
-	after, err := s.timed(ctx)
+	after, err := s.timed(ctx, 1)
 	if err != nil {
 		return fmt.Errorf("a call after the stopped one: %w", err)
 	}
-	left := time.Duration(n)*short - stopAfter
-	if patience := max(left/2, 3*short, 500*time.Millisecond); after > patience {
+	if after > max(4*short, underway*each, 500*time.Millisecond) {
 		return fmt.Errorf("a call of one pair took %s after a call of %d pairs was stopped, and %s before: the work goes on",
-			after.Round(time.Millisecond), n, short.Round(time.Millisecond))
+			after.Round(time.Millisecond), len(long), short.Round(time.Millisecond))
 	}
 	return nil
 }

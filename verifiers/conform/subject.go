@@ -42,7 +42,7 @@ func (s *subject) prepare(ctx context.Context) error {
 			return err
 		}
 		s.conn = conn
-		description, err := s.client().Describe(ctx, &plumblinev1.DescribeRequest{}, grpc.WaitForReady(true))
+		description, err := s.client().Describe(ctx, &plumblinev1.DescribeRequest{})
 		if err != nil {
 			return fmt.Errorf("Describe: %w", err)
 		}
@@ -257,9 +257,18 @@ func (s *subject) works(ctx context.Context) error {
 	return nil
 }
 
-// timed says how long a pair takes that was not sent before.
-func (s *subject) timed(ctx context.Context) (time.Duration, error) {
+// timed says how long a call of n pairs takes that were not sent before, with
+// the time during which it is refused for load.
+func (s *subject) timed(ctx context.Context, n int) (time.Duration, error) {
 	begin := time.Now()
-	_, err := s.ask(ctx, s.fresh(1))
-	return time.Since(begin), err
+	for {
+		_, err := s.ask(ctx, s.fresh(n))
+		if !isBusy(err) || ctx.Err() != nil {
+			return time.Since(begin), err
+		}
+		time.Sleep(busyPause)
+	}
 }
+
+// busyPause is the time between two attempts of a call that is refused for load.
+const busyPause = 10 * time.Millisecond
