@@ -14,7 +14,15 @@ from google.protobuf import descriptor_pb2
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
-from plumbline import AsyncClient, InvalidArgument, MissingValue, ResourceExhausted, Unauthenticated, probabilities, v1
+from plumbline import (
+    AsyncClient,
+    InvalidArgument,
+    MissingValue,
+    ResourceExhausted,
+    Unauthenticated,
+    probabilities,
+    v1,
+)
 from plumbline.sidecar import Description, Limits, NoScore, Pair, ScoreFunction, Sidecar, digest_of_files
 
 TWO = Description(name="test", digest="sha256:0")
@@ -44,7 +52,9 @@ def run(
     return asyncio.run(main())
 
 
-def results(score: ScoreFunction, count: int, description: Description = TWO, **options: Any) -> list[v1.VerifyResult]:
+def results(
+    score: ScoreFunction, count: int, description: Description = TWO, **options: Any
+) -> list[v1.VerifyResult]:
     pairs = [("e" * i, "claim") for i in range(count)]
     return run(score, lambda client: client.verify(pairs), description, **options)  # type: ignore[no-any-return]
 
@@ -436,7 +446,9 @@ def test_a_cookie_keeps_strangers_out() -> None:
         async with Sidecar(length, TWO, cookie="c" * 64) as sidecar:
             port = await sidecar.start("127.0.0.1:0")
             for cookie in ("", "d" * 64, "c" * 63):
-                async with AsyncClient(f"127.0.0.1:{port}", metadata=[("plumbline-cookie", cookie)]) as client:
+                async with AsyncClient(
+                    f"127.0.0.1:{port}", metadata=[("plumbline-cookie", cookie)]
+                ) as client:
                     with pytest.raises(Unauthenticated):
                         await client.describe()
                     with pytest.raises(Unauthenticated):

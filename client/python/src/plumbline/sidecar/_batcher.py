@@ -71,6 +71,7 @@ class Batcher:
         self._scoring: dict[asyncio.Task[object], list[Job]] = {}
         self._threads = ThreadPoolExecutor(workers, thread_name_prefix="plumbline-score")
         self._tasks: list[asyncio.Task[None]] = []
+        self._stopping = False
 
     @property
     def busy(self) -> bool:
@@ -83,6 +84,7 @@ class Batcher:
 
     async def stop(self) -> None:
         """Stop. A function that runs in a thread cannot be interrupted."""
+        self._stopping = True
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -137,9 +139,9 @@ class Batcher:
             outcomes = check(await scoring, len(batch), self._three_class)
         except asyncio.CancelledError:
             scoring.cancel()
-            if all(job.caller.ended for job in batch):
-                return
-            raise
+            if self._stopping:
+                raise
+            return  # drop interrupted it
         except Exception as error:
             _log.exception("the scoring function failed on a batch of %d", len(batch))
             outcomes = [failed(error)] * len(batch)

@@ -25,7 +25,7 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19plumbline/v1/common.proto\x12\x0cplumbline.v1\x1a\x1egoogle/protobuf/duration.proto\"\xd0\x01\n\x05Score\x12\x19\n\x05value\x18\x01 \x01(\x01H\x00R\x05value\x88\x01\x01\x12,\n\x06status\x18\x02 \x01(\x0e\x32\x14.plumbline.v1.StatusR\x06status\x12\x16\n\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n\x06n_used\x18\x04 \x01(\rH\x01R\x05nUsed\x88\x01\x01\x12\x35\n\tdirection\x18\x05 \x01(\x0e\x32\x17.plumbline.v1.DirectionR\tdirectionB\x08\n\x06_valueB\t\n\x07_n_used\"E\n\x05Range\x12\x15\n\x03min\x18\x01 \x01(\x01H\x00R\x03min\x88\x01\x01\x12\x15\n\x03max\x18\x02 \x01(\x01H\x01R\x03max\x88\x01\x01\x42\x06\n\x04_minB\x06\n\x04_max\"\xc6\x02\n\tScoreInfo\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tR\x0b\x64\x65scription\x12)\n\x05range\x18\x03 \x01(\x0b\x32\x13.plumbline.v1.RangeR\x05range\x12\x12\n\x04unit\x18\x04 \x01(\tR\x04unit\x12\x35\n\tdirection\x18\x05 \x01(\x0e\x32\x17.plumbline.v1.DirectionR\tdirection\x12\x33\n\tweak_when\x18\x06 \x01(\x0e\x32\x16.plumbline.v1.WeakWhenR\x08weakWhen\x12\x14\n\x05needs\x18\x07 \x03(\tR\x05needs\x12\x12\n\x04\x63ost\x18\x08 \x01(\tR\x04\x63ost\x12\x16\n\x06source\x18\t \x01(\tR\x06source\x12\x16\n\x06\x66\x61mily\x18\n \x01(\tR\x06\x66\x61mily\"7\n\tModelInfo\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n\x06\x64igest\x18\x02 \x01(\tR\x06\x64igest\"\xe2\x01\n\x06Timing\x12/\n\x05total\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05total\x12/\n\x05queue\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05queue\x12=\n\x0ctokenization\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x0ctokenization\x12\x37\n\tinference\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationR\tinference\"g\n\tItemError\x12\x12\n\x04\x63ode\x18\x01 \x01(\tR\x04\x63ode\x12\x18\n\x07message\x18\x02 \x01(\tR\x07message\x12\x14\n\x05\x66ield\x18\x03 \x01(\tR\x05\x66ield\x12\x16\n\x06reason\x18\x04 \x01(\tR\x06reason\"\"\n\x06Vector\x12\x18\n\x06values\x18\x01 \x03(\x02\x42\x00R\x06values*\xb4\x03\n\x06Status\x12\x16\n\x12STATUS_UNSPECIFIED\x10\x00\x12\r\n\tSTATUS_OK\x10\x01\x12\x19\n\x15STATUS_NOT_APPLICABLE\x10\x02\x12\x16\n\x12STATUS_NO_EVIDENCE\x10\x03\x12\x14\n\x10STATUS_NO_CLAIMS\x10\x04\x12\x18\n\x14STATUS_TOO_FEW_ITEMS\x10\x05\x12\x18\n\x14STATUS_MISSING_INPUT\x10\x06\x12\x18\n\x14STATUS_INVALID_INPUT\x10\x07\x12\x1b\n\x17STATUS_WRONG_SCORE_KIND\x10\x08\x12\x1f\n\x1bSTATUS_UNSUPPORTED_LANGUAGE\x10\t\x12\x1f\n\x1bSTATUS_VERIFIER_UNAVAILABLE\x10\n\x12\x13\n\x0fSTATUS_DEADLINE\x10\x0b\x12\x16\n\x12STATUS_NOT_CHECKED\x10\x0c\x12\x13\n\x0fSTATUS_TOO_LONG\x10\r\x12\x16\n\x12STATUS_NOT_A_CLAIM\x10\x0e\x12\x1a\n\x16STATUS_NOT_IMPLEMENTED\x10\x0f\x12\x17\n\x13STATUS_INCONCLUSIVE\x10\x10*l\n\tDirection\x12\x19\n\x15\x44IRECTION_UNSPECIFIED\x10\x00\x12!\n\x1d\x44IRECTION_HIGHER_IS_CONFIDENT\x10\x01\x12!\n\x1d\x44IRECTION_HIGHER_IS_UNCERTAIN\x10\x02*L\n\x08WeakWhen\x12\x19\n\x15WEAK_WHEN_UNSPECIFIED\x10\x00\x12\x11\n\rWEAK_WHEN_LOW\x10\x01\x12\x12\n\x0eWEAK_WHEN_HIGH\x10\x02*O\n\x08\x46\x61ilMode\x12\x19\n\x15\x46\x41IL_MODE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x46\x41IL_MODE_CLOSED\x10\x01\x12\x12\n\x0e\x46\x41IL_MODE_OPEN\x10\x02\x42*Z(plumbline/proto/plumbline/v1;plumblinev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x19plumbline/v1/common.proto\x12\x0cplumbline.v1\x1a\x1egoogle/protobuf/duration.proto\"\xd0\x01\n\x05Score\x12\x19\n\x05value\x18\x01 \x01(\x01H\x00R\x05value\x88\x01\x01\x12,\n\x06status\x18\x02 \x01(\x0e\x32\x14.plumbline.v1.StatusR\x06status\x12\x16\n\x06reason\x18\x03 \x01(\tR\x06reason\x12\x1a\n\x06n_used\x18\x04 \x01(\rH\x01R\x05nUsed\x88\x01\x01\x12\x35\n\tdirection\x18\x05 \x01(\x0e\x32\x17.plumbline.v1.DirectionR\tdirectionB\x08\n\x06_valueB\t\n\x07_n_used\"E\n\x05Range\x12\x15\n\x03min\x18\x01 \x01(\x01H\x00R\x03min\x88\x01\x01\x12\x15\n\x03max\x18\x02 \x01(\x01H\x01R\x03max\x88\x01\x01\x42\x06\n\x04_minB\x06\n\x04_max\"\xc6\x02\n\tScoreInfo\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12 \n\x0b\x64\x65scription\x18\x02 \x01(\tR\x0b\x64\x65scription\x12)\n\x05range\x18\x03 \x01(\x0b\x32\x13.plumbline.v1.RangeR\x05range\x12\x12\n\x04unit\x18\x04 \x01(\tR\x04unit\x12\x35\n\tdirection\x18\x05 \x01(\x0e\x32\x17.plumbline.v1.DirectionR\tdirection\x12\x33\n\tweak_when\x18\x06 \x01(\x0e\x32\x16.plumbline.v1.WeakWhenR\x08weakWhen\x12\x14\n\x05needs\x18\x07 \x03(\tR\x05needs\x12\x12\n\x04\x63ost\x18\x08 \x01(\tR\x04\x63ost\x12\x16\n\x06source\x18\t \x01(\tR\x06source\x12\x16\n\x06\x66\x61mily\x18\n \x01(\tR\x06\x66\x61mily\"S\n\tModelInfo\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n\x06\x64igest\x18\x02 \x01(\tR\x06\x64igest\x12\x1a\n\x08verifier\x18\x03 \x01(\tR\x08verifier\"\xe2\x01\n\x06Timing\x12/\n\x05total\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05total\x12/\n\x05queue\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05queue\x12=\n\x0ctokenization\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\x0ctokenization\x12\x37\n\tinference\x18\x04 \x01(\x0b\x32\x19.google.protobuf.DurationR\tinference\"g\n\tItemError\x12\x12\n\x04\x63ode\x18\x01 \x01(\tR\x04\x63ode\x12\x18\n\x07message\x18\x02 \x01(\tR\x07message\x12\x14\n\x05\x66ield\x18\x03 \x01(\tR\x05\x66ield\x12\x16\n\x06reason\x18\x04 \x01(\tR\x06reason\"\"\n\x06Vector\x12\x18\n\x06values\x18\x01 \x03(\x02\x42\x00R\x06values*\xb4\x03\n\x06Status\x12\x16\n\x12STATUS_UNSPECIFIED\x10\x00\x12\r\n\tSTATUS_OK\x10\x01\x12\x19\n\x15STATUS_NOT_APPLICABLE\x10\x02\x12\x16\n\x12STATUS_NO_EVIDENCE\x10\x03\x12\x14\n\x10STATUS_NO_CLAIMS\x10\x04\x12\x18\n\x14STATUS_TOO_FEW_ITEMS\x10\x05\x12\x18\n\x14STATUS_MISSING_INPUT\x10\x06\x12\x18\n\x14STATUS_INVALID_INPUT\x10\x07\x12\x1b\n\x17STATUS_WRONG_SCORE_KIND\x10\x08\x12\x1f\n\x1bSTATUS_UNSUPPORTED_LANGUAGE\x10\t\x12\x1f\n\x1bSTATUS_VERIFIER_UNAVAILABLE\x10\n\x12\x13\n\x0fSTATUS_DEADLINE\x10\x0b\x12\x16\n\x12STATUS_NOT_CHECKED\x10\x0c\x12\x13\n\x0fSTATUS_TOO_LONG\x10\r\x12\x16\n\x12STATUS_NOT_A_CLAIM\x10\x0e\x12\x1a\n\x16STATUS_NOT_IMPLEMENTED\x10\x0f\x12\x17\n\x13STATUS_INCONCLUSIVE\x10\x10*l\n\tDirection\x12\x19\n\x15\x44IRECTION_UNSPECIFIED\x10\x00\x12!\n\x1d\x44IRECTION_HIGHER_IS_CONFIDENT\x10\x01\x12!\n\x1d\x44IRECTION_HIGHER_IS_UNCERTAIN\x10\x02*L\n\x08WeakWhen\x12\x19\n\x15WEAK_WHEN_UNSPECIFIED\x10\x00\x12\x11\n\rWEAK_WHEN_LOW\x10\x01\x12\x12\n\x0eWEAK_WHEN_HIGH\x10\x02*O\n\x08\x46\x61ilMode\x12\x19\n\x15\x46\x41IL_MODE_UNSPECIFIED\x10\x00\x12\x14\n\x10\x46\x41IL_MODE_CLOSED\x10\x01\x12\x12\n\x0e\x46\x41IL_MODE_OPEN\x10\x02\x42*Z(plumbline/proto/plumbline/v1;plumblinev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -33,14 +33,14 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'plumbline.v1.common_pb2', _
 if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._loaded_options = None
   _globals['DESCRIPTOR']._serialized_options = b'Z(plumbline/proto/plumbline/v1;plumblinev1'
-  _globals['_STATUS']._serialized_start=1114
-  _globals['_STATUS']._serialized_end=1550
-  _globals['_DIRECTION']._serialized_start=1552
-  _globals['_DIRECTION']._serialized_end=1660
-  _globals['_WEAKWHEN']._serialized_start=1662
-  _globals['_WEAKWHEN']._serialized_end=1738
-  _globals['_FAILMODE']._serialized_start=1740
-  _globals['_FAILMODE']._serialized_end=1819
+  _globals['_STATUS']._serialized_start=1142
+  _globals['_STATUS']._serialized_end=1578
+  _globals['_DIRECTION']._serialized_start=1580
+  _globals['_DIRECTION']._serialized_end=1688
+  _globals['_WEAKWHEN']._serialized_start=1690
+  _globals['_WEAKWHEN']._serialized_end=1766
+  _globals['_FAILMODE']._serialized_start=1768
+  _globals['_FAILMODE']._serialized_end=1847
   _globals['_SCORE']._serialized_start=76
   _globals['_SCORE']._serialized_end=284
   _globals['_RANGE']._serialized_start=286
@@ -48,11 +48,11 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_SCOREINFO']._serialized_start=358
   _globals['_SCOREINFO']._serialized_end=684
   _globals['_MODELINFO']._serialized_start=686
-  _globals['_MODELINFO']._serialized_end=741
-  _globals['_TIMING']._serialized_start=744
-  _globals['_TIMING']._serialized_end=970
-  _globals['_ITEMERROR']._serialized_start=972
-  _globals['_ITEMERROR']._serialized_end=1075
-  _globals['_VECTOR']._serialized_start=1077
-  _globals['_VECTOR']._serialized_end=1111
+  _globals['_MODELINFO']._serialized_end=769
+  _globals['_TIMING']._serialized_start=772
+  _globals['_TIMING']._serialized_end=998
+  _globals['_ITEMERROR']._serialized_start=1000
+  _globals['_ITEMERROR']._serialized_end=1103
+  _globals['_VECTOR']._serialized_start=1105
+  _globals['_VECTOR']._serialized_end=1139
 # @@protoc_insertion_point(module_scope)

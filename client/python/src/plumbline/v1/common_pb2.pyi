@@ -121,12 +121,14 @@ class ScoreInfo(_message.Message):
     def __init__(self, name: _Optional[str] = ..., description: _Optional[str] = ..., range: _Optional[_Union[Range, _Mapping]] = ..., unit: _Optional[str] = ..., direction: _Optional[_Union[Direction, str]] = ..., weak_when: _Optional[_Union[WeakWhen, str]] = ..., needs: _Optional[_Iterable[str]] = ..., cost: _Optional[str] = ..., source: _Optional[str] = ..., family: _Optional[str] = ...) -> None: ...
 
 class ModelInfo(_message.Message):
-    __slots__ = ("name", "digest")
+    __slots__ = ("name", "digest", "verifier")
     NAME_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
+    VERIFIER_FIELD_NUMBER: _ClassVar[int]
     name: str
     digest: str
-    def __init__(self, name: _Optional[str] = ..., digest: _Optional[str] = ...) -> None: ...
+    verifier: str
+    def __init__(self, name: _Optional[str] = ..., digest: _Optional[str] = ..., verifier: _Optional[str] = ...) -> None: ...
 
 class Timing(_message.Message):
     __slots__ = ("total", "queue", "tokenization", "inference")

@@ -230,6 +230,9 @@ class DecideRequestDict(TypedDict, total=False):
     a digest of its own."""
     shadow_policies: Iterable[str]
     """Policies to run on the same input without acting on them."""
+    verifier_digest: str
+    """With inputs by name: the digest of the verifier that gave their scores (ModelInfo.digest).
+    If the policy was calibrated with another, the response warns. Telemetry tells by itself."""
 
 
 class DescribeRequestDict(TypedDict, total=False):

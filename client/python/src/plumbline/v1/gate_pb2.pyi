@@ -240,7 +240,7 @@ class Policy(_message.Message):
     def __init__(self, name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., framework: _Optional[str] = ..., native: bool = ..., inputs: _Optional[_Iterable[_Union[PolicyInput, _Mapping]]] = ..., thresholds: _Optional[_Mapping[str, float]] = ..., conditions: _Optional[_Union[ConditionRule, _Mapping]] = ..., bands: _Optional[_Union[BandRule, _Mapping]] = ..., logistic: _Optional[_Union[LogisticRule, _Mapping]] = ..., cel: _Optional[_Union[CelRule, _Mapping]] = ..., native_rule: _Optional[_Union[NativeRule, _Mapping]] = ..., provenance: _Optional[_Union[Provenance, _Mapping]] = ..., fallbacks: _Optional[_Iterable[str]] = ..., source: _Optional[str] = ..., notes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class DecideRequest(_message.Message):
-    __slots__ = ("id", "policy", "telemetry", "inputs", "thresholds", "shadow_policies")
+    __slots__ = ("id", "policy", "telemetry", "inputs", "thresholds", "shadow_policies", "verifier_digest")
     class ThresholdsEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -254,13 +254,15 @@ class DecideRequest(_message.Message):
     INPUTS_FIELD_NUMBER: _ClassVar[int]
     THRESHOLDS_FIELD_NUMBER: _ClassVar[int]
     SHADOW_POLICIES_FIELD_NUMBER: _ClassVar[int]
+    VERIFIER_DIGEST_FIELD_NUMBER: _ClassVar[int]
     id: str
     policy: str
     telemetry: _telemetry_data_pb2.Telemetry
     inputs: _struct_pb2.Struct
     thresholds: _containers.ScalarMap[str, float]
     shadow_policies: _containers.RepeatedScalarFieldContainer[str]
-    def __init__(self, id: _Optional[str] = ..., policy: _Optional[str] = ..., telemetry: _Optional[_Union[_telemetry_data_pb2.Telemetry, _Mapping]] = ..., inputs: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., thresholds: _Optional[_Mapping[str, float]] = ..., shadow_policies: _Optional[_Iterable[str]] = ...) -> None: ...
+    verifier_digest: str
+    def __init__(self, id: _Optional[str] = ..., policy: _Optional[str] = ..., telemetry: _Optional[_Union[_telemetry_data_pb2.Telemetry, _Mapping]] = ..., inputs: _Optional[_Union[_struct_pb2.Struct, _Mapping]] = ..., thresholds: _Optional[_Mapping[str, float]] = ..., shadow_policies: _Optional[_Iterable[str]] = ..., verifier_digest: _Optional[str] = ...) -> None: ...
 
 class TraceTerm(_message.Message):
     __slots__ = ("term", "value", "comparison", "threshold", "passed")

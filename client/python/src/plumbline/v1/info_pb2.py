@@ -26,7 +26,7 @@ from plumbline.v1 import common_pb2 as plumbline_dot_v1_dot_common__pb2
 from plumbline.v1 import verifier_pb2 as plumbline_dot_v1_dot_verifier__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17plumbline/v1/info.proto\x12\x0cplumbline.v1\x1a\x19plumbline/v1/common.proto\x1a\x1bplumbline/v1/verifier.proto\"\x10\n\x0eGetInfoRequest\"\x94\x01\n\x0cVerifierInfo\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n\x07\x64\x65\x66\x61ult\x18\x02 \x01(\x08R\x07\x64\x65\x66\x61ult\x12\x14\n\x05ready\x18\x03 \x01(\x08R\x05ready\x12@\n\x0b\x64\x65scription\x18\x04 \x01(\x0b\x32\x1e.plumbline.v1.DescribeResponseR\x0b\x64\x65scription\"j\n\x06Limits\x12*\n\x11max_message_bytes\x18\x01 \x01(\x04R\x0fmaxMessageBytes\x12\x34\n\x16max_concurrent_streams\x18\x02 \x01(\rR\x14maxConcurrentStreams\"a\n\x07RpcInfo\x12\x1c\n\tprocedure\x18\x01 \x01(\tR\tprocedure\x12 \n\x0bimplemented\x18\x02 \x01(\x08R\x0bimplemented\x12\x16\n\x06reason\x18\x03 \x01(\tR\x06reason\"\x87\x02\n\x0fGetInfoResponse\x12\x18\n\x07version\x18\x01 \x01(\tR\x07version\x12\x16\n\x06\x63ommit\x18\x02 \x01(\tR\x06\x63ommit\x12\x38\n\tverifiers\x18\x03 \x03(\x0b\x32\x1a.plumbline.v1.VerifierInfoR\tverifiers\x12/\n\x06scores\x18\x04 \x03(\x0b\x32\x17.plumbline.v1.ScoreInfoR\x06scores\x12,\n\x06limits\x18\x05 \x01(\x0b\x32\x14.plumbline.v1.LimitsR\x06limits\x12)\n\x04rpcs\x18\x06 \x03(\x0b\x32\x15.plumbline.v1.RpcInfoR\x04rpcs2Z\n\x0bInfoService\x12K\n\x07GetInfo\x12\x1c.plumbline.v1.GetInfoRequest\x1a\x1d.plumbline.v1.GetInfoResponse\"\x03\x90\x02\x01\x42*Z(plumbline/proto/plumbline/v1;plumblinev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x17plumbline/v1/info.proto\x12\x0cplumbline.v1\x1a\x19plumbline/v1/common.proto\x1a\x1bplumbline/v1/verifier.proto\"\x10\n\x0eGetInfoRequest\"\xe5\x01\n\x0cVerifierInfo\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n\x07\x64\x65\x66\x61ult\x18\x02 \x01(\x08R\x07\x64\x65\x66\x61ult\x12\x14\n\x05ready\x18\x03 \x01(\x08R\x05ready\x12@\n\x0b\x64\x65scription\x18\x04 \x01(\x0b\x32\x1e.plumbline.v1.DescribeResponseR\x0b\x64\x65scription\x12\x1a\n\x08\x66\x61llback\x18\x05 \x03(\tR\x08\x66\x61llback\x12\x33\n\tfail_mode\x18\x06 \x01(\x0e\x32\x16.plumbline.v1.FailModeR\x08\x66\x61ilMode\"j\n\x06Limits\x12*\n\x11max_message_bytes\x18\x01 \x01(\x04R\x0fmaxMessageBytes\x12\x34\n\x16max_concurrent_streams\x18\x02 \x01(\rR\x14maxConcurrentStreams\"a\n\x07RpcInfo\x12\x1c\n\tprocedure\x18\x01 \x01(\tR\tprocedure\x12 \n\x0bimplemented\x18\x02 \x01(\x08R\x0bimplemented\x12\x16\n\x06reason\x18\x03 \x01(\tR\x06reason\"\x87\x02\n\x0fGetInfoResponse\x12\x18\n\x07version\x18\x01 \x01(\tR\x07version\x12\x16\n\x06\x63ommit\x18\x02 \x01(\tR\x06\x63ommit\x12\x38\n\tverifiers\x18\x03 \x03(\x0b\x32\x1a.plumbline.v1.VerifierInfoR\tverifiers\x12/\n\x06scores\x18\x04 \x03(\x0b\x32\x17.plumbline.v1.ScoreInfoR\x06scores\x12,\n\x06limits\x18\x05 \x01(\x0b\x32\x14.plumbline.v1.LimitsR\x06limits\x12)\n\x04rpcs\x18\x06 \x03(\x0b\x32\x15.plumbline.v1.RpcInfoR\x04rpcs2Z\n\x0bInfoService\x12K\n\x07GetInfo\x12\x1c.plumbline.v1.GetInfoRequest\x1a\x1d.plumbline.v1.GetInfoResponse\"\x03\x90\x02\x01\x42*Z(plumbline/proto/plumbline/v1;plumblinev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -39,13 +39,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_GETINFOREQUEST']._serialized_start=97
   _globals['_GETINFOREQUEST']._serialized_end=113
   _globals['_VERIFIERINFO']._serialized_start=116
-  _globals['_VERIFIERINFO']._serialized_end=264
-  _globals['_LIMITS']._serialized_start=266
-  _globals['_LIMITS']._serialized_end=372
-  _globals['_RPCINFO']._serialized_start=374
-  _globals['_RPCINFO']._serialized_end=471
-  _globals['_GETINFORESPONSE']._serialized_start=474
-  _globals['_GETINFORESPONSE']._serialized_end=737
-  _globals['_INFOSERVICE']._serialized_start=739
-  _globals['_INFOSERVICE']._serialized_end=829
+  _globals['_VERIFIERINFO']._serialized_end=345
+  _globals['_LIMITS']._serialized_start=347
+  _globals['_LIMITS']._serialized_end=453
+  _globals['_RPCINFO']._serialized_start=455
+  _globals['_RPCINFO']._serialized_end=552
+  _globals['_GETINFORESPONSE']._serialized_start=555
+  _globals['_GETINFORESPONSE']._serialized_end=818
+  _globals['_INFOSERVICE']._serialized_start=820
+  _globals['_INFOSERVICE']._serialized_end=910
 # @@protoc_insertion_point(module_scope)

@@ -13,16 +13,20 @@ class GetInfoRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class VerifierInfo(_message.Message):
-    __slots__ = ("name", "default", "ready", "description")
+    __slots__ = ("name", "default", "ready", "description", "fallback", "fail_mode")
     NAME_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_FIELD_NUMBER: _ClassVar[int]
     READY_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
+    FALLBACK_FIELD_NUMBER: _ClassVar[int]
+    FAIL_MODE_FIELD_NUMBER: _ClassVar[int]
     name: str
     default: bool
     ready: bool
     description: _verifier_pb2.DescribeResponse
-    def __init__(self, name: _Optional[str] = ..., default: bool = ..., ready: bool = ..., description: _Optional[_Union[_verifier_pb2.DescribeResponse, _Mapping]] = ...) -> None: ...
+    fallback: _containers.RepeatedScalarFieldContainer[str]
+    fail_mode: _common_pb2.FailMode
+    def __init__(self, name: _Optional[str] = ..., default: bool = ..., ready: bool = ..., description: _Optional[_Union[_verifier_pb2.DescribeResponse, _Mapping]] = ..., fallback: _Optional[_Iterable[str]] = ..., fail_mode: _Optional[_Union[_common_pb2.FailMode, str]] = ...) -> None: ...
 
 class Limits(_message.Message):
     __slots__ = ("max_message_bytes", "max_concurrent_streams")
