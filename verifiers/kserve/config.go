@@ -1,6 +1,7 @@
 package kserve
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -77,10 +78,10 @@ func Parse(address string) (Config, error) {
 
 // complete checks the configuration, sets defaults, and returns the API key.
 func (c *Config) complete() (key string, err error) {
-	c.Premise = orDefault(c.Premise, DefaultPremise)
-	c.Hypothesis = orDefault(c.Hypothesis, DefaultHypothesis)
-	c.Values = orDefault(c.Values, ValuesLogits)
-	c.BatchSize = orDefault(c.BatchSize, DefaultBatchSize)
+	c.Premise = cmp.Or(c.Premise, DefaultPremise)
+	c.Hypothesis = cmp.Or(c.Hypothesis, DefaultHypothesis)
+	c.Values = cmp.Or(c.Values, ValuesLogits)
+	c.BatchSize = cmp.Or(c.BatchSize, DefaultBatchSize)
 	normal := make([]string, len(c.Classes))
 	for i, name := range c.Classes {
 		normal[i], _ = classes.Normal(name) // ThreeClass refuses what is unknown
@@ -101,13 +102,5 @@ func (c *Config) complete() (key string, err error) {
 	case c.MaxTokens < 0 || c.Tokenizer != "" && c.MaxTokens == 0:
 		return "", errors.New("max_tokens: must be positive, and be given with a tokenizer")
 	}
-	return c.Settings.Complete()
-}
-
-func orDefault[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
+	return endpoint.Complete(&c.Settings)
 }

@@ -1,6 +1,7 @@
 package openai
 
 import (
+	"cmp"
 	"errors"
 
 	"plumbline/verifiers/internal/endpoint"
@@ -93,17 +94,17 @@ func Parse(address string) (Config, error) {
 
 // complete checks the configuration, sets defaults, and returns the API key.
 func (c *Config) complete() (key string, err error) {
-	c.API = orDefault(c.API, APIChat)
-	c.Answer = orDefault(c.Answer, AnswerAuto)
-	c.System = orDefault(c.System, instruction)
+	c.API = cmp.Or(c.API, APIChat)
+	c.Answer = cmp.Or(c.Answer, AnswerAuto)
+	c.System = cmp.Or(c.System, instruction)
 	top := DefaultTopLogprobs
 	if c.API == APICompletions {
 		top = DefaultTopLogprobsCompletions
 	}
-	c.TopLogprobs = orDefault(c.TopLogprobs, top)
-	c.Samples = orDefault(c.Samples, DefaultSamples)
-	c.Temperature = orDefault(c.Temperature, DefaultTemperature)
-	c.MinMass = orDefault(c.MinMass, DefaultMinMass)
+	c.TopLogprobs = cmp.Or(c.TopLogprobs, top)
+	c.Samples = cmp.Or(c.Samples, DefaultSamples)
+	c.Temperature = cmp.Or(c.Temperature, DefaultTemperature)
+	c.MinMass = cmp.Or(c.MinMass, DefaultMinMass)
 	switch {
 	case c.Model == "":
 		return "", errors.New("model: name the model to ask, as in openai:http://host:8000/v1?model=NAME")
@@ -122,13 +123,5 @@ func (c *Config) complete() (key string, err error) {
 	case c.MaxTokens < 0 || c.MaxTokens > 0 && c.MaxTokens <= c.overhead():
 		return "", errors.New("max_tokens: must leave room for the instruction")
 	}
-	return c.Settings.Complete()
-}
-
-func orDefault[T comparable](value, fallback T) T {
-	var zero T
-	if value == zero {
-		return fallback
-	}
-	return value
+	return endpoint.Complete(&c.Settings)
 }

@@ -154,8 +154,8 @@ func lp(p float64) string { return fmt.Sprint(math.Log(p)) }
 // logprobs answers as a server does that knows its distribution.
 func (j *judge) logprobs(w http.ResponseWriter, a asked) {
 	yes := j.yes(a)
-	switch {
-	case a.Path == "/v1/completions":
+	switch a.Path {
+	case "/v1/completions":
 		fmt.Fprintf(w, `{"choices":[{"text":" Yes","logprobs":{"tokens":[" Yes"],"token_logprobs":[%s],"top_logprobs":[{" Yes":%s," No":%s}]}}],"usage":{"total_tokens":100}}`,
 			lp(yes), lp(yes), lp(1-yes))
 	default:

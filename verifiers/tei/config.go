@@ -1,6 +1,7 @@
 package tei
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -77,11 +78,9 @@ func Parse(address string) (Config, error) {
 
 // complete checks the configuration, sets defaults, and returns the API key.
 func (c *Config) complete() (key string, err error) {
-	if c.BatchSize == 0 {
-		c.BatchSize = DefaultBatchSize
-	}
+	c.BatchSize = cmp.Or(c.BatchSize, DefaultBatchSize)
 	if c.BatchSize < 0 {
 		return "", errors.New("batch: must be positive")
 	}
-	return c.Settings.Complete()
+	return endpoint.Complete(&c.Settings)
 }

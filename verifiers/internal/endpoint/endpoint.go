@@ -5,6 +5,7 @@
 package endpoint
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -47,13 +48,9 @@ type Settings struct {
 }
 
 // Complete checks the settings, sets defaults, and returns the API key.
-func (s *Settings) Complete() (key string, err error) {
-	if s.Concurrency == 0 {
-		s.Concurrency = DefaultConcurrency
-	}
-	if s.Timeout == 0 {
-		s.Timeout = DefaultTimeout
-	}
+func Complete(s *Settings) (key string, err error) {
+	s.Concurrency = cmp.Or(s.Concurrency, DefaultConcurrency)
+	s.Timeout = cmp.Or(s.Timeout, DefaultTimeout)
 	switch {
 	case s.URL == nil || s.URL.Host == "":
 		return "", errors.New("the address names no host")

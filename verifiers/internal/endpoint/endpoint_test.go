@@ -41,7 +41,7 @@ func TestParseRefuses(t *testing.T) {
 		"judge:http://:80":                      "write it as",
 		"judge:http://host/%zz":                 "write it as",
 		"judge:http://host#part":                "write it as",
-		"judge:http://host?modle=x":             "modle",
+		"judge:http://host?colour=x":            "colour",
 		"judge:http://host?Model=x":             "Model",
 		"judge:http://host?Hidden=x":            "Hidden",
 		"judge:http://host?URL=x":               "URL",
@@ -65,12 +65,12 @@ func TestParseRefuses(t *testing.T) {
 
 func TestComplete(t *testing.T) {
 	c, _ := parse("judge:http://host")
-	if key, err := c.Complete(); key != "" || err != nil || c.Concurrency != DefaultConcurrency || c.Timeout != DefaultTimeout {
+	if key, err := Complete(&c.Settings); key != "" || err != nil || c.Concurrency != DefaultConcurrency || c.Timeout != DefaultTimeout {
 		t.Errorf("got %q, %v and %+v", key, err, c.Settings)
 	}
 	t.Setenv("PLUMBLINE_TEST_KEY", " sesame\n")
 	c, _ = parse("judge:http://host?key_env=PLUMBLINE_TEST_KEY")
-	if key, err := c.Complete(); key != "sesame" || err != nil {
+	if key, err := Complete(&c.Settings); key != "sesame" || err != nil {
 		t.Errorf("got %q, %v", key, err)
 	}
 }
@@ -89,12 +89,12 @@ func TestCompleteRefuses(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := c.Complete(); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "lines") {
+		if _, err := Complete(&c.Settings); err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "lines") {
 			t.Errorf("%s: %v, want an error with %q", option, err, want)
 		}
 	}
 	var none Settings
-	if _, err := none.Complete(); err == nil {
+	if _, err := Complete(&none); err == nil {
 		t.Error("settings without a URL pass")
 	}
 }

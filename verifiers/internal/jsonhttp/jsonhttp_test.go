@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 const secret = "sk-very-secret"
 
 // ask posts to a server that answers so.
-func ask(t *testing.T, ctx context.Context, timeout time.Duration, answer http.HandlerFunc) (map[string]any, error) {
+func ask(ctx context.Context, t *testing.T, timeout time.Duration, answer http.HandlerFunc) (map[string]any, error) {
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
@@ -41,7 +41,7 @@ func ask(t *testing.T, ctx context.Context, timeout time.Duration, answer http.H
 }
 
 func TestARequestIsWhatTheServerExpects(t *testing.T) {
-	out, err := ask(t, t.Context(), time.Minute, func(w http.ResponseWriter, r *http.Request) {
+	out, err := ask(t.Context(), t, time.Minute, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		fmt.Fprintf(w, `{"path":%q,"key":%q,"type":%q,"body":%q}`, r.URL.Path, r.Header.Get("Authorization"), r.Header.Get("Content-Type"), body)
 	})
@@ -116,7 +116,7 @@ func TestFaults(t *testing.T) {
 		"a redirect that is no": {status(302), entail.ErrRejected},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := ask(t, t.Context(), time.Minute, test.answer)
+			_, err := ask(t.Context(), t, time.Minute, test.answer)
 			if !errors.Is(err, test.want) {
 				t.Fatalf("got %v, want %v", err, test.want)
 			}
@@ -135,7 +135,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	}))
 	defer elsewhere.Close()
 	for _, code := range []int{301, 302, 303, 307, 308} {
-		if _, err := ask(t, t.Context(), time.Minute, status(code, "Location", elsewhere.URL)); !errors.Is(err, entail.ErrRejected) {
+		if _, err := ask(t.Context(), t, time.Minute, status(code, "Location", elsewhere.URL)); !errors.Is(err, entail.ErrRejected) {
 			t.Errorf("%d: %v, want entail.ErrRejected", code, err)
 		}
 	}
@@ -158,7 +158,7 @@ func TestAGzipBombIsBounded(t *testing.T) {
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := ask(t, t.Context(), time.Minute, bomb)
+	_, err := ask(t.Context(), t, time.Minute, bomb)
 	runtime.ReadMemStats(&after)
 	if !errors.Is(err, entail.ErrBadReply) {
 		t.Errorf("got %v, want entail.ErrBadReply", err)
@@ -176,19 +176,19 @@ func TestRetryAfter(t *testing.T) {
 		"0":                             0,
 		"Mon, 01 Jan 2001 00:00:00 GMT": 0,
 	} {
-		_, err := ask(t, t.Context(), time.Minute, status(429, "Retry-After", header))
+		_, err := ask(t.Context(), t, time.Minute, status(429, "Retry-After", header))
 		invitation, ok := errors.AsType[*entail.RetryAfter](err)
 		if !ok || invitation.After != want || !errors.Is(err, entail.ErrBusy) {
 			t.Errorf("%q: %v, want busy and %v", header, err, want)
 		}
 	}
 	in := time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)
-	_, err := ask(t, t.Context(), time.Minute, status(503, "Retry-After", in))
+	_, err := ask(t.Context(), t, time.Minute, status(503, "Retry-After", in))
 	if invitation, ok := errors.AsType[*entail.RetryAfter](err); !ok || invitation.After < 50*time.Minute || invitation.After > time.Hour {
 		t.Errorf("%q: %v, want about an hour", in, err)
 	}
 	for _, header := range []string{"", "soon", "-1", "1.5", "99999999999999999999"} {
-		_, err := ask(t, t.Context(), time.Minute, status(429, "Retry-After", header))
+		_, err := ask(t.Context(), t, time.Minute, status(429, "Retry-After", header))
 		if _, ok := errors.AsType[*entail.RetryAfter](err); ok || !errors.Is(err, entail.ErrBusy) {
 			t.Errorf("%q: %v, want busy alone", header, err)
 		}
@@ -207,7 +207,7 @@ func trickle(w http.ResponseWriter, r *http.Request) {
 }
 
 func TestASlowServerIsCutAtTheTimeout(t *testing.T) {
-	_, err := ask(t, t.Context(), 50*time.Millisecond, trickle)
+	_, err := ask(t.Context(), t, 50*time.Millisecond, trickle)
 	if !errors.Is(err, entail.ErrUnavailable) || errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want entail.ErrUnavailable and not the caller's deadline", err)
 	}
@@ -215,7 +215,7 @@ func TestASlowServerIsCutAtTheTimeout(t *testing.T) {
 
 func TestTheCallersContextIsItsOwn(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	_, err := ask(t, ctx, time.Minute, func(w http.ResponseWriter, r *http.Request) {
+	_, err := ask(ctx, t, time.Minute, func(w http.ResponseWriter, r *http.Request) {
 		cancel()
 		trickle(w, r)
 	})
@@ -224,7 +224,7 @@ func TestTheCallersContextIsItsOwn(t *testing.T) {
 	}
 	ctx, cancel = context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := ask(t, ctx, time.Minute, trickle); !errors.Is(err, context.DeadlineExceeded) {
+	if _, err := ask(ctx, t, time.Minute, trickle); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want context.DeadlineExceeded", err)
 	}
 }
