@@ -107,3 +107,22 @@ func TestAModelThatIsNotThereIsAnError(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParse: an address that is taken tells a form that is taken, too.
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{
+		"embedded", "embedded:dir", "grpc://a:1,b:2", "grpcs://[::1]:1", "unix:/s", "exec:--env A='b c' x", "openai:http://h/v1?model=m",
+		"tei:grpc://h:1", "kserve:grpc://h:1?model=m",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		parsed, err := address.Parse(text)
+		if err != nil {
+			return
+		}
+		if _, err := address.Parse(parsed.String()); err != nil {
+			t.Errorf("%q is told as %q: %v", text, parsed, err)
+		}
+	})
+}

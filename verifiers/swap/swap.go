@@ -8,19 +8,11 @@ import (
 	"sync"
 
 	"plumbline/scorers/entail"
+	"plumbline/verifiers"
 )
 
-// Engine is a verifier with resources to free, such as a loaded model.
-type Engine interface {
-	entail.Verifier
-	// Probe says whether a pair can be scored at all.
-	Probe(ctx context.Context) error
-	// Close frees the resources; no call is inside and none will come.
-	Close() error
-}
-
 // Verifier passes every call to its engine of the moment. It implements
-// Engine. Decorators that remember or share scores belong inside, around each
+// verifiers.Backend and verifiers.Pinner. Decorators that remember or share scores belong inside, around each
 // engine: outside they would mix the scores of two models.
 type Verifier struct {
 	mu      sync.Mutex
@@ -32,7 +24,7 @@ type Verifier struct {
 // tenure is an engine's time at work: from its swap until it is retired and
 // its last user has left.
 type tenure struct {
-	engine Engine
+	engine verifiers.Backend
 	// users are the calls and pins on the engine, and one for being current;
 	// guarded by Verifier.mu.
 	users int
@@ -40,11 +32,11 @@ type tenure struct {
 }
 
 // New returns a Verifier with its first engine, which it owns from then on.
-func New(first Engine) *Verifier {
+func New(first verifiers.Backend) *Verifier {
 	return &Verifier{current: newTenure(first)}
 }
 
-func newTenure(engine Engine) *tenure {
+func newTenure(engine verifiers.Backend) *tenure {
 	return &tenure{engine: engine, users: 1, idle: make(chan struct{})}
 }
 
@@ -105,7 +97,7 @@ func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batc
 	return t.engine.Verify(ctx, pairs)
 }
 
-// Probe implements Engine.
+// Probe implements verifiers.Backend.
 func (v *Verifier) Probe(ctx context.Context) error {
 	t, err := v.enter()
 	if err != nil {
@@ -119,7 +111,7 @@ func (v *Verifier) Probe(ctx context.Context) error {
 // it cannot, the error says why, the engine at work stays, and next remains the
 // caller's. Calls that are inside end where they began. Their engine is closed
 // when the last of them has left, and the channel then has Close's outcome.
-func (v *Verifier) Swap(ctx context.Context, next Engine) (drained <-chan error, err error) {
+func (v *Verifier) Swap(ctx context.Context, next verifiers.Backend) (drained <-chan error, err error) {
 	if err := next.Probe(ctx); err != nil {
 		return nil, fmt.Errorf("the new model does not score, the old one stays: %w", err)
 	}
