@@ -41,7 +41,7 @@ func besideEcho(ctx context.Context, s *session) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, ours.Close()) }()
-	calls := make([]struct{}, s.scale(5_000, 50_000))
+	calls := make([]struct{}, s.scale(1_000, 10_000))
 	for _, kind := range []struct {
 		name string
 		req  *plumblinev1.ScoreRetrievalRequest
@@ -80,7 +80,7 @@ func (s *session) compareCalls(
 			return callers(ctx, inFlight, calls, func(ctx context.Context, _ struct{}) error { return call(ctx) })
 		}}
 	}
-	outcomes, err := alternate(ctx, s.scale(3, 7),
+	outcomes, err := alternate(ctx, s.scale(9, 25),
 		by("service", func(ctx context.Context) error {
 			_, err := ours.ScoreRetrieval(ctx, req)
 			return err

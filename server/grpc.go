@@ -21,6 +21,10 @@ const (
 	handshakeTimeout = 5 * time.Second
 	// maxHeaderBytes bounds the headers of a call on both listeners.
 	maxHeaderBytes = 64 << 10
+	// streamWorkers are goroutines that are kept for calls. A new goroutine has a
+	// small stack, which every call would grow again; beyond these, and while they
+	// wait in long streams, calls get new ones all the same.
+	streamWorkers = 64
 )
 
 // newGRPC returns the native gRPC server. Streams of the health service end
@@ -36,6 +40,7 @@ func newGRPC(watching context.Context, cfg config.Config, table []route, ready *
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: cfg.GRPC.Keepalive.MinTime, PermitWithoutStream: true}),
 		// Stop waits for handlers, so that the engine is closed after the last.
 		grpc.WaitForHandlers(true),
+		grpc.NumStreamWorkers(streamWorkers),
 		grpc.ChainStreamInterceptor(endWatches(watching)),
 	}, opts...)...)
 	for name, streams := range byService(table) {

@@ -56,8 +56,34 @@ func plain(err error) string {
 	return strings.TrimLeft(text, " \u00a0")
 }
 
-// grpcCodec is grpc-go's protobuf codec for inbound messages too.
+// grpcCodec is grpc-go's protobuf codec for inbound messages too. It encodes
+// by generated code where a message has it: maps of messages take the library,
+// which reads them by reflection, several times as long.
 type grpcCodec struct{ encoding.CodecV2 }
+
+// encoder is a message with generated code for encoding.
+type encoder interface {
+	SizeVT() int
+	MarshalToSizedBufferVT(to []byte) (int, error)
+}
+
+// Marshal implements encoding.CodecV2.
+func (c grpcCodec) Marshal(v any) (mem.BufferSlice, error) {
+	m, ok := v.(encoder)
+	if !ok {
+		return c.CodecV2.Marshal(v)
+	}
+	size, pool := m.SizeVT(), mem.BufferPool(mem.NopBufferPool{})
+	if !mem.IsBelowBufferPoolingThreshold(size) {
+		pool = mem.DefaultBufferPool()
+	}
+	data := pool.Get(size)
+	if _, err := m.MarshalToSizedBufferVT(*data); err != nil {
+		pool.Put(data)
+		return nil, err
+	}
+	return mem.BufferSlice{mem.NewBuffer(data, pool)}, nil
+}
 
 // Unmarshal implements encoding.CodecV2.
 func (c grpcCodec) Unmarshal(data mem.BufferSlice, v any) error {

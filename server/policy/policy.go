@@ -129,10 +129,14 @@ func (p *Policy) sent(call *Call, message any) {
 }
 
 func sizeOf(message any) int {
-	if m, ok := message.(proto.Message); ok {
+	switch m := message.(type) {
+	case interface{ SizeVT() int }: // generated code, several times as fast
+		return m.SizeVT()
+	case proto.Message:
 		return proto.Size(m)
+	default:
+		return 0
 	}
-	return 0
 }
 
 // run is what unary and streaming calls have in common. Its error is nil or a
