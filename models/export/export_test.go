@@ -1,0 +1,83 @@
+// Package export_test runs what export.py made of tiny models through the
+// engine.
+package export_test
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"plumbline/internal/orttest"
+	"plumbline/models"
+	"plumbline/models/engine"
+	"plumbline/scorers/entail"
+)
+
+// exported are the models of tiny.py, in testdata as export.py wrote them.
+var exported = []string{"minicheck-roberta", "minicheck-deberta", "minicheck-t5", "nli-bert", "nli-roberta"}
+
+// TestExportedModelsAnswerAsInHuggingFace compares with reference.json: pairs
+// with the support that Hugging Face's model gives.
+func TestExportedModelsAnswerAsInHuggingFace(t *testing.T) {
+	for _, name := range exported {
+		t.Run(name, func(t *testing.T) {
+			folder := filepath.Join("testdata", name)
+			model, err := models.Load(folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := os.ReadFile(filepath.Join(folder, "reference.json"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var rows []struct {
+				Premise, Hypothesis string
+				Support             float64
+			}
+			if err := json.Unmarshal(data, &rows); err != nil {
+				t.Fatal(err)
+			}
+			e, err := engine.Open(model, engine.Config{Library: orttest.Library(t), Workers: 2})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := e.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			pairs := make([]entail.Pair, len(rows))
+			for i, r := range rows {
+				pairs[i] = entail.Pair{Premise: r.Premise, Hypothesis: r.Hypothesis}
+			}
+			batch, err := e.Verify(t.Context(), pairs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, r := range batch.Results {
+				if r.Err != nil || math.Abs(r.Scores.Entailment-rows[i].Support) > 1e-4 || r.Scores.ThreeClass != model.Manifest.ThreeClass() {
+					t.Errorf("pair %d: %+v, want support %g", i, r, rows[i].Support)
+				}
+			}
+		})
+	}
+}
+
+// TestTheExport runs the export's own tests where its packages are installed.
+// They are large, so that nobody is made to install them.
+func TestTheExport(t *testing.T) {
+	python, err := filepath.Abs(filepath.Join("..", "..", ".cache", "export-venv", "bin", "python"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(python); err != nil {
+		t.Skip("the export's packages are not installed: see models/export/README.md")
+	}
+	test := exec.CommandContext(t.Context(), python, "-W", "ignore", "-m", "unittest")
+	if output, err := test.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, output)
+	}
+}
