@@ -43,6 +43,7 @@ func (g overGRPC) info(ctx context.Context) (info, error) {
 	return info{
 		model:      m.GetModelId(),
 		revision:   m.GetModelSha(),
+		dtype:      m.GetModelDtype(),
 		classifier: m.GetModelType() == teiv1.ModelType_MODEL_TYPE_CLASSIFIER,
 		maxTokens:  int(m.GetMaxInputLength()),
 		maxBatch:   1,

@@ -28,9 +28,10 @@ func (h overHTTP) close() error {
 
 func (h overHTTP) info(ctx context.Context) (info, error) {
 	var m struct {
-		ModelID   string `json:"model_id"`
-		ModelSHA  string `json:"model_sha"`
-		ModelType struct {
+		ModelID    string `json:"model_id"`
+		ModelSHA   string `json:"model_sha"`
+		ModelDType string `json:"model_dtype"`
+		ModelType  struct {
 			Classifier *struct{} `json:"classifier"`
 		} `json:"model_type"`
 		MaxInputLength     int `json:"max_input_length"`
@@ -45,6 +46,7 @@ func (h overHTTP) info(ctx context.Context) (info, error) {
 	return info{
 		model:      m.ModelID,
 		revision:   m.ModelSHA,
+		dtype:      m.ModelDType,
 		classifier: m.ModelType.Classifier != nil,
 		maxTokens:  m.MaxInputLength,
 		maxBatch:   m.MaxClientBatchSize,

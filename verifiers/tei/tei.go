@@ -6,6 +6,9 @@ package tei
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -42,9 +45,9 @@ type server interface {
 
 // info is what a server says of itself.
 type info struct {
-	model, revision     string
-	classifier          bool
-	maxTokens, maxBatch int
+	model, revision, dtype string
+	classifier             bool
+	maxTokens, maxBatch    int
 }
 
 // prediction is the probability of one class.
@@ -138,7 +141,7 @@ func (v *Verifier) learn(ctx context.Context) (model, error) {
 	}
 	m.description = entail.Description{
 		Name:          i.model,
-		Digest:        digest(i),
+		Digest:        digest(i, m.labels, found),
 		ThreeClass:    three,
 		MaxTokens:     i.maxTokens,
 		PairOverhead:  pairOverhead,
@@ -154,13 +157,13 @@ func (v *Verifier) learn(ctx context.Context) (model, error) {
 // <s> premise </s></s> hypothesis </s>. The server does not say.
 const pairOverhead = 4
 
-// digest names the model's commit on the hub, which the server knows for a model
-// that it took from there.
-func digest(i info) string {
-	if i.revision == "" {
-		return "tei:" + i.model
-	}
-	return "tei:" + i.model + "@" + i.revision
+// digest identifies what decides the answers as far as it is known here: the
+// model, its commit on the hub if it came from there, the type of its numbers,
+// and what its labels mean.
+func digest(i info, labels, classes []string) string {
+	canonical, _ := json.Marshal([]any{i.model, i.revision, i.dtype, labels, classes}) // strings always marshal
+	sum := sha256.Sum256(canonical)
+	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
 func labels(predictions []prediction) []string {

@@ -62,7 +62,7 @@ func TestScores(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d.Name != "org/nli" || d.Digest != "tei:org/nli@0123abcd" || !d.ThreeClass || d.MaxTokens != 512 ||
+		if d.Name != "org/nli" || !strings.HasPrefix(d.Digest, "sha256:") || !d.ThreeClass || d.MaxTokens != 512 ||
 			d.ScoreKind != entail.ScoreKindProbability || !slices.Equal(d.Languages, []string{"en"}) {
 			t.Errorf("described as %+v", d)
 		}
@@ -240,22 +240,49 @@ func TestRepliesThatAreNone(t *testing.T) {
 func TestTheModelChanges(t *testing.T) {
 	both(t, func(t *testing.T, f *fake, transport string) {
 		v := settled(t, f, transport)
+		described := func() entail.Description {
+			t.Helper()
+			d, err := v.Describe(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return d
+		}
+		first := described()
 		f.labels, f.model = []string{"entailment", "not_entailment"}, "org/other"
 		if _, err := v.Verify(t.Context(), []entail.Pair{supported}); !errors.Is(err, entail.ErrBadReply) {
 			t.Errorf("got %v, want entail.ErrBadReply", err)
 		}
 		batch, err := v.Verify(t.Context(), []entail.Pair{supported})
-		if err != nil || batch.Results[0].Scores.ThreeClass || batch.Usage.Digest != "tei:org/other@0123abcd" {
+		second := described()
+		if err != nil || batch.Results[0].Scores.ThreeClass || batch.Usage.Digest != second.Digest || second.Digest == first.Digest {
 			t.Errorf("then got %+v, %v", batch, err)
 		}
 		f.sha = "4567"
 		if err := v.Probe(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if d, err := v.Describe(t.Context()); err != nil || d.Digest != "tei:org/other@4567" {
-			t.Errorf("after a probe described as %+v, %v", d, err)
+		if described().Digest == second.Digest {
+			t.Error("another commit has the same digest, even after a probe")
 		}
 	})
+}
+
+// The same model read in another way is another verifier.
+func TestTheDigestKnowsTheLabels(t *testing.T) {
+	address := newFake().serve(t, "http")
+	plain, err := open(t, address).Describe(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	swapped, err := open(t, address+"?labels=entailment:contradiction,contradiction:entailment").Describe(t.Context())
+	if err != nil || swapped.Digest == plain.Digest {
+		t.Errorf("labels that are swapped leave the digest as it is (%v)", err)
+	}
+	same, err := open(t, address+"?concurrency=1&batch=2&languages=en").Describe(t.Context())
+	if err != nil || same.Digest != plain.Digest {
+		t.Errorf("options that change no answer change the digest (%v)", err)
+	}
 }
 
 func TestFaultsOverHTTP(t *testing.T) {
