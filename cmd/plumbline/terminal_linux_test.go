@@ -76,3 +76,24 @@ func TestProgressIsForTerminals(t *testing.T) {
 		t.Errorf("to a pipe: %q", got.stderr)
 	}
 }
+
+func TestCheckIsColouredOnTerminals(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		variable string
+		coloured bool
+	}{{"NO_COLOR=", true}, {"NO_COLOR=1", false}} {
+		screen, tty := terminal(t)
+		command := program(t.Context(), "verifier", "check", "exec:true")
+		command.Env = append(command.Env, c.variable)
+		command.Stdout = tty
+		if code := exitCode(t, command.Run()); code != 1 {
+			t.Errorf("exit code %d", code)
+		}
+		_ = tty.Close()
+		shown, _ := io.ReadAll(screen) // ends with an error when the terminal is closed
+		if got := bytes.Contains(shown, []byte("\x1b[31mfail\x1b[0m")); got != c.coloured || !bytes.Contains(shown, []byte("fail")) {
+			t.Errorf("%s: %q", c.variable, shown)
+		}
+	}
+}

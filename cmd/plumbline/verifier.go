@@ -56,6 +56,7 @@ Exit codes: 0 stopped as asked; 2 wrong usage, or it could not start.`,
 	command.Flags().StringVar(&listen, "listen", "", "`HOST:PORT` to listen on")
 	addSettings(command.Flags(), "grpc.tls", "grpc.keepalive", "limits.", "drain.", "log.", "model.", "onnxruntime.",
 		"verifier.workers", "verifier.cache_bytes", "verifier.max_calls", "reflection")
+	command.AddCommand(newVerifierCheck(a))
 	return command
 }
 

@@ -172,9 +172,9 @@ func (e *Engine) Describe(context.Context) (entail.Description, error) {
 }
 
 // Verify implements entail.Verifier. A pair that cannot be scored has its
-// error in its Result: score.TooLong for one that does not fit the model (no
-// pair is ever cut), ErrNotFinite, or a failure of the library. An error of the
-// call is entail.ErrClosed, entail.ErrBusy, or the end of ctx, upon which pairs
+// error in its Result: score.MissingInput for an empty hypothesis, score.TooLong
+// for one that does not fit the model (no pair is ever cut), ErrNotFinite, or a
+// failure of the library. An error of the call is entail.ErrClosed, entail.ErrBusy, or the end of ctx, upon which pairs
 // that wait never reach the model and those that run are stopped.
 func (e *Engine) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
 	if err := e.queue.enter(); err != nil {
@@ -234,6 +234,10 @@ func (t *tally) receive() error {
 // submit tokenises a pair, on the call's goroutine so that the workers are
 // left to the model, and queues it if it fits.
 func (e *Engine) submit(t *tally, index int, pair entail.Pair) {
+	if pair.Hypothesis == "" {
+		t.batch.Results[index].Err = score.MissingInput("the hypothesis is empty")
+		return
+	}
 	begun := time.Now()
 	encoding := e.tokenizer.EncodePair(pair.Premise, pair.Hypothesis)
 	queued := time.Now()

@@ -3,8 +3,10 @@ package conform_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -392,6 +394,19 @@ func TestOtherBackends(t *testing.T) {
 	} {
 		if failed := names(run(t, c.bad), conform.Fail); !slices.Contains(failed, c.fails) {
 			t.Errorf("%s: failed: %q", name, failed)
+		}
+	}
+}
+
+// TestEveryRuleIsDocumented: the page for authors lists the checks.
+func TestEveryRuleIsDocumented(t *testing.T) {
+	page, err := os.ReadFile("../../docs/write-your-own-verifier.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range run(t, newFake(t).serve(t)) {
+		if row := fmt.Sprintf("| `%s` | %s |\n", r.Check, r.Rule); !strings.Contains(string(page), row) {
+			t.Errorf("the page lacks %s", row)
 		}
 	}
 }

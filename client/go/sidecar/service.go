@@ -34,6 +34,23 @@ func (a adapter) Verify(stream grpc.BidiStreamingServer[plumblinev1.VerifyReques
 	return guarded(func() error { return a.service.Verify(stream.Context(), stream) })
 }
 
+// identified fills in which model answered, where the verifier leaves that out.
+type identified struct{ entail.Verifier }
+
+// Verify implements entail.Verifier.
+func (v identified) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
+	batch, err := v.Verifier.Verify(ctx, pairs)
+	if err != nil || batch.Usage.Digest != "" {
+		return batch, err
+	}
+	description, err := v.Describe(ctx)
+	if err != nil {
+		return entail.Batch{}, err
+	}
+	batch.Usage.Verifier, batch.Usage.Digest = description.Name, description.Digest
+	return batch, nil
+}
+
 // guarded makes a panic the failure of one call, and an error a status.
 func guarded(call func() error) error {
 	if err := fault.Guard(call); err != nil {

@@ -69,7 +69,8 @@ type Config struct {
 // Serve serves the verifier until ctx ends or the program gets SIGTERM or
 // SIGINT; calls in flight then may finish. It returns ErrHostGone at once when
 // the server that spawned the program is gone. If the verifier has a method
-// Probe(context.Context) error, its health is what that says.
+// Probe(context.Context) error, its health is what that says. A batch whose
+// usage names no model is taken for the work of the one that Describe names.
 func Serve(ctx context.Context, verifier entail.Verifier, config Config) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -79,7 +80,7 @@ func Serve(ctx context.Context, verifier entail.Verifier, config Config) error {
 	if err != nil {
 		return err
 	}
-	implementation, err := service.New(service.Deps{Log: config.Log, Verifiers: []service.Verifier{{Name: "sidecar", Verifier: verifier}}})
+	implementation, err := service.New(service.Deps{Log: config.Log, Verifiers: []service.Verifier{{Name: "sidecar", Verifier: identified{verifier}}}})
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
