@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strconv"
 	"sync/atomic"
 	"time"
@@ -33,6 +34,7 @@ import (
 type Verifier struct {
 	config    Config
 	tokenizer *tokenizer.Tokenizer // nil for a model that takes texts
+	tokens    [sha256.Size]byte    // the hash of its file
 	conn      *grpc.ClientConn
 	client    inference.GRPCInferenceServiceClient
 	limiter   *requests.Limiter
@@ -66,9 +68,14 @@ func open(config Config) (*Verifier, error) {
 	}
 	v := &Verifier{config: config, limiter: requests.NewLimiter(config.Concurrency), model: lazy.New[model]()}
 	if config.Tokenizer != "" {
-		if v.tokenizer, err = tokenizer.Load(config.Tokenizer); err != nil {
+		file, err := os.ReadFile(config.Tokenizer)
+		if err != nil {
 			return nil, fmt.Errorf("tokenizer: %w", err)
 		}
+		if v.tokenizer, err = tokenizer.Parse(file); err != nil {
+			return nil, fmt.Errorf("tokenizer: %w", err)
+		}
+		v.tokens = sha256.Sum256(file)
 	}
 	if v.conn, err = rpc.Dial(config.URL, key, config.Timeout); err != nil {
 		return nil, err
@@ -149,7 +156,7 @@ func (v *Verifier) ready(ctx context.Context) error {
 func (v *Verifier) describe(version string, threeClass bool) entail.Description {
 	d := entail.Description{
 		Name:          v.config.Model,
-		Digest:        v.config.digest(version),
+		Digest:        v.digest(version),
 		ThreeClass:    threeClass,
 		MaxTokens:     v.config.MaxTokens,
 		Languages:     v.config.Languages,
@@ -165,9 +172,10 @@ func (v *Verifier) describe(version string, threeClass bool) entail.Description 
 
 // digest identifies what decides the answers as far as it is known here: the
 // model by its name and version at the server, and how it is asked and read.
-func (c *Config) digest(version string) string {
-	canonical, _ := json.Marshal([]any{ // strings always marshal
-		c.Model, version, c.Classes, c.Premise, c.Hypothesis, c.Tokenizer != "", c.Output, c.Values,
+func (v *Verifier) digest(version string) string {
+	c := v.config
+	canonical, _ := json.Marshal([]any{ // strings and bytes always marshal
+		c.Model, version, c.Classes, c.Premise, c.Hypothesis, v.tokens, c.Output, c.Values,
 	})
 	sum := sha256.Sum256(canonical)
 	return "sha256:" + hex.EncodeToString(sum[:])

@@ -152,6 +152,8 @@ func (c *Config) digest(kind entail.ScoreKind) string {
 	decisive := []any{c.Model, c.API, c.System, question, kind, c.MinMass}
 	if kind == entail.ScoreKindVoteShare {
 		decisive = append(decisive, c.Samples, c.Temperature)
+	} else {
+		decisive = append(decisive, c.TopLogprobs)
 	}
 	canonical, _ := json.Marshal(decisive) // strings and numbers always marshal
 	sum := sha256.Sum256(canonical)

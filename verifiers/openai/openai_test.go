@@ -428,7 +428,7 @@ func TestDigest(t *testing.T) {
 			t.Errorf("%s changes the digest", same)
 		}
 	}
-	for _, other := range []string{"system=Judge.", "api=completions", "min_mass=0.1"} {
+	for _, other := range []string{"system=Judge.", "api=completions", "min_mass=0.1", "top_logprobs=5"} {
 		if digest("answer=logprobs&"+other) == logprobs {
 			t.Errorf("%s does not change the digest", other)
 		}
