@@ -118,7 +118,7 @@ func TestAPairThatFailsFailsAlone(t *testing.T) {
 			return []float32{0, 0, 0}, nil
 		}
 	})
-	batch, err := e.Verify(t.Context(), hypotheses("n", "i", "b", strings.Repeat("x", 17), strings.Repeat("x", 16)))
+	batch, err := e.Verify(t.Context(), hypotheses("n", "i", "b", strings.Repeat("x", 17), strings.Repeat("x", 16), ""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,8 +134,11 @@ func TestAPairThatFailsFailsAlone(t *testing.T) {
 	if batch.Results[4].Err != nil || math.Abs(batch.Results[4].Scores.Entailment-1.0/3) > 1e-15 {
 		t.Errorf("16 tokens: %+v, want thirds", batch.Results[4])
 	}
+	if empty := batch.Results[5].Err; score.Reason(empty).Status != plumblinev1.Status_STATUS_MISSING_INPUT {
+		t.Errorf("no hypothesis: error = %v, want STATUS_MISSING_INPUT", empty)
+	}
 	if batch.Usage.Pairs != 4 || batch.Usage.Tokens != 19 {
-		t.Errorf("usage = %+v, want 4 pairs and 19 tokens: the long pair never reached the model", batch.Usage)
+		t.Errorf("usage = %+v, want 4 pairs and 19 tokens: the long and the empty one never reached the model", batch.Usage)
 	}
 }
 

@@ -70,8 +70,20 @@ func isHealthy(ctx context.Context, s *subject) error {
 	return nil
 }
 
+// reflects tries both versions of the protocol, whose messages are the same:
+// grpcio has the older one only.
 func reflects(ctx context.Context, s *subject) error {
-	services, err := s.listServices(ctx)
+	var services []string
+	var err error
+	for _, method := range []string{
+		reflectionpb.ServerReflection_ServerReflectionInfo_FullMethodName,
+		"/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+	} {
+		services, err = s.listServices(ctx, method)
+		if status.Code(err) != codes.Unimplemented {
+			break
+		}
+	}
 	switch {
 	case status.Code(err) == codes.Unimplemented:
 		return skipped("it serves no reflection, which is a help for people with grpcurl and no duty")
@@ -84,19 +96,19 @@ func reflects(ctx context.Context, s *subject) error {
 	}
 }
 
-func (s *subject) listServices(ctx context.Context) ([]string, error) {
+func (s *subject) listServices(ctx context.Context, method string) ([]string, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	stream, err := reflectionpb.NewServerReflectionClient(s.conn).ServerReflectionInfo(ctx)
+	stream, err := s.conn.NewStream(ctx, &reflectionpb.ServerReflection_ServiceDesc.Streams[0], method)
 	if err != nil {
 		return nil, err
 	}
 	request := &reflectionpb.ServerReflectionRequest{MessageRequest: &reflectionpb.ServerReflectionRequest_ListServices{}}
-	if err := stream.Send(request); err != nil && !errors.Is(err, io.EOF) {
+	if err := stream.SendMsg(request); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	reply, err := stream.Recv()
-	if err != nil {
+	reply := &reflectionpb.ServerReflectionResponse{}
+	if err := stream.RecvMsg(reply); err != nil {
 		return nil, err
 	}
 	var names []string
