@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -81,6 +82,47 @@ func TestServe(t *testing.T) {
 	if got := plumbline(t, "", "health", "--addr", addr, "--connect-timeout", "300ms"); got.code != 1 || got.stdout != "" {
 		t.Errorf("health of a server that is gone: %+v", got)
 	}
+}
+
+// TestServeExchangesTheModelOnHangup: SIGHUP is no end of the process.
+func TestServeExchangesTheModelOnHangup(t *testing.T) {
+	t.Parallel()
+	orttest.Library(t)
+	c := talk(t, "serve", "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0")
+	url := c.until(t, httpAt)
+	const swapped = `plumbline_verifier_swaps_total{outcome="ok",verifier="embedded"} 1`
+	if err := c.command.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(textOf(t, url+"/metrics"), swapped); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("no exchange; stderr: %s", c.stderr)
+		}
+	}
+	if err := c.command.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if got := c.end(t); got.code != 0 || !strings.Contains(got.stderr, "the model was exchanged") {
+		t.Errorf("%+v", got)
+	}
+}
+
+func textOf(t *testing.T, url string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func statusOf(t *testing.T, url string) int {

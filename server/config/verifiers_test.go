@@ -2,6 +2,7 @@ package config_test
 
 import (
 	"maps"
+	"os"
 	"reflect"
 	"slices"
 	"strings"
@@ -166,5 +167,27 @@ func TestEffectiveVerifiersLoadAgain(t *testing.T) {
 	}
 	if !reflect.DeepEqual(again.Verifiers, cfg.Verifiers) || again.Verifier != cfg.Verifier {
 		t.Errorf("YAML loads as %+v\n%s", again.Verifiers, text)
+	}
+}
+
+// TestTheGuidesExampleLoads keeps docs/verifiers.md true.
+func TestTheGuidesExampleLoads(t *testing.T) {
+	guide, err := os.ReadFile("../../docs/verifiers.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(guide), "```yaml\n")
+	example, _, found := strings.Cut(after, "```")
+	if !found {
+		t.Fatal("the guide has no example")
+	}
+	cfg, err := config.Load(flags(t, "--config", file(t, example)), nil)
+	if err != nil || cfg.Verifier.Default != "judge" || len(cfg.AllVerifiers()) != 3 {
+		t.Errorf("%+v, %v", cfg.Verifiers, err)
+	}
+	for _, s := range []string{"max_calls", "timeout", "retries", "breaker.failures", "breaker.pause", "fallback", "fail_mode"} {
+		if !strings.Contains(string(guide), "| `"+s+"` |") {
+			t.Errorf("the guide does not explain %s", s)
+		}
 	}
 }
