@@ -19,6 +19,7 @@ import (
 	"plumbline/scorers/evaluation"
 	"plumbline/scorers/evaluation/report"
 	"plumbline/server/config"
+	"plumbline/verifiers/address"
 )
 
 // evalFlags are the flags of "plumbline eval".
@@ -63,6 +64,7 @@ Exit codes: 0 all done; 2 wrong usage, data that cannot be read, or a verifier
 that fails; 130 interrupted: what was scored is in --scores.`,
 		Example: `  plumbline eval sets/ --limit 100 --markdown -
   plumbline eval sets/wice.jsonl.gz --model-dir my-model --scores mine.scores --out mine.json --report mine.html
+  plumbline eval sets/ --verifier 'exec:python3 my_verifier.py' --markdown -
   plumbline eval --scores mine.scores --against bundled.scores --markdown -`,
 		RunE: func(command *cobra.Command, paths []string) error { return a.eval(command, &f, paths) },
 	}
@@ -74,7 +76,7 @@ that fails; 130 interrupted: what was scored is in --scores.`,
 	flags.IntVar(&f.options.Draws, "bootstrap", 1000, "draws of the bootstrap")
 	flags.Var(enumFlag(&f.mode, "MODE_"), "mode", "rules of chunking and aggregation: "+enumNames(f.mode, "MODE_"))
 	flags.StringVar(&f.claims, "claims", evaluate.Whole, "whole: each claim is scored as it is; split: it is split into sentences as an answer is, and the least support counts")
-	flags.StringVar(&f.verifier, "verifier", "", "`NAME` of the configured verifier to ask")
+	flags.StringVar(&f.verifier, "verifier", "", "`ADDRESS` of the verifier to ask, as in the setting verifiers, or the name of a configured one; with --addr a name on that server")
 	flags.StringVar(&f.scores, "scores", "", "`FILE` of scores to go on with, or to make")
 	flags.StringVar(&f.against, "against", "", "`FILE` of scores of another run, to measure the difference to")
 	flags.StringVar(&f.out, "out", files.Standard, "`FILE` for the figures in JSON; - is standard output")
@@ -182,7 +184,7 @@ func (a *app) evalRows(command *cobra.Command, f *evalFlags, cfg config.Config, 
 	if err != nil {
 		return nil, nil, fmt.Errorf("--scores: %w", err)
 	}
-	err = a.evalScore(command, f, log, pairs)
+	err = a.evalScore(command, f, cfg, log, pairs)
 	if err := errors.Join(err, log.Close()); err != nil {
 		return nil, nil, err
 	}
@@ -192,12 +194,12 @@ func (a *app) evalRows(command *cobra.Command, f *evalFlags, cfg config.Config, 
 
 // evalScore scores the pairs that the log does not have. The verifier is only
 // opened if there are any.
-func (a *app) evalScore(command *cobra.Command, f *evalFlags, log *evaluate.Log, pairs []evaluate.Pair) error {
+func (a *app) evalScore(command *cobra.Command, f *evalFlags, cfg config.Config, log *evaluate.Log, pairs []evaluate.Pair) error {
 	pending, err := evaluate.Pending(log, pairs)
 	if err != nil || len(pending) == 0 {
 		return err
 	}
-	backend, err := a.open(command, f.remote, true)
+	backend, name, err := a.evalBackend(command, f, cfg)
 	if err != nil {
 		return err
 	}
@@ -207,7 +209,7 @@ func (a *app) evalScore(command *cobra.Command, f *evalFlags, log *evaluate.Log,
 	defer context.AfterFunc(a.force, func() { os.Exit(exitInterrupted) })()
 	bar := progress.New(a.err, len(pending), !f.quiet && !f.noProgress && progress.IsTerminal(a.err))
 	err = evaluate.Job{
-		Scorer: backend, Log: log, Mode: f.mode, Claims: f.claims, Verifier: f.verifier, Parallel: f.parallel, Done: bar.Add,
+		Scorer: backend, Log: log, Mode: f.mode, Claims: f.claims, Verifier: name, Parallel: f.parallel, Done: bar.Add,
 	}.Run(command.Context(), pending)
 	bar.Close()
 	if command.Context().Err() != nil {
@@ -218,6 +220,29 @@ func (a *app) evalScore(command *cobra.Command, f *evalFlags, log *evaluate.Log,
 	}
 	return err
 }
+
+// evalBackend opens what is asked, and names the verifier for the requests. A
+// verifier at an address takes the place of the configured ones.
+func (a *app) evalBackend(command *cobra.Command, f *evalFlags, cfg config.Config) (*backend, string, error) {
+	if f.remote.Addr != "" {
+		backend, err := a.open(command, f.remote, true)
+		return backend, f.verifier, err
+	}
+	if _, err := address.Parse(f.verifier); err == nil {
+		cfg.Verifier.Default = evaluated
+		cfg.Verifiers = map[string]config.NamedVerifier{evaluated: config.DefaultVerifier(evaluated, f.verifier)}
+		backend, err := a.openHere(command.Context(), cfg, true)
+		return backend, "", err
+	}
+	if _, known := cfg.AllVerifiers()[f.verifier]; f.verifier != "" && !known {
+		return nil, "", fmt.Errorf("--verifier: %q is neither an address nor the name of a configured verifier", f.verifier)
+	}
+	backend, err := a.openHere(command.Context(), cfg, true)
+	return backend, f.verifier, err
+}
+
+// evaluated is the name of a verifier that was given by its address.
+const evaluated = "evaluated"
 
 func (a *app) evalReport(f *evalFlags, log *evaluate.Log, result *evaluation.Result) (*report.Report, error) {
 	session := log.Session()

@@ -33,7 +33,7 @@ func writeFile(t *testing.T, path, content string) {
 
 func TestEvalMeasuresTheModel(t *testing.T) {
 	t.Parallel()
-	orttest.Library(t)
+	library := orttest.Library(t)
 	dir := t.TempDir()
 	at := func(name string) string { return filepath.Join(dir, name) }
 	writeFile(t, at("mill.dev.jsonl"), evalLines(60))
@@ -56,6 +56,12 @@ func TestEvalMeasuresTheModel(t *testing.T) {
 		if err != nil || !strings.Contains(string(data), want) {
 			t.Errorf("%s: %v, lacks %q", name, err, want)
 		}
+	}
+
+	// A host of the same model, in a process of its own, answers alike.
+	host := plumbline(t, "", "eval", at("mill.dev.jsonl"), "--limit", "40", "--bootstrap", "50", "--verifier", "exec:"+binary+" verifier --onnxruntime-lib "+library)
+	if host.code != 0 || fmt.Sprint(fields(t, host.stdout)["sets"]) != fmt.Sprint(answer["sets"]) {
+		t.Errorf("%+v", host)
 	}
 
 	// The same figures come from the scores alone, where there is no model.
@@ -92,6 +98,7 @@ func TestEvalSaysWhatIsWrong(t *testing.T) {
 		"--against: ":                 {at("good.jsonl"), "--against", at("results.json")},
 		"--scores: ":                  {"--scores", at("results.json")},
 		"both standard output":        {at("good.jsonl"), "--markdown", "-", "--out", "-"},
+		"neither an address nor":      {at("good.jsonl"), "--verifier", "mine"},
 		"no file is the set \"wice\"": {at("good.jsonl"), "--sets", "wice"},
 	} {
 		got := plumbline(t, "", append([]string{"eval"}, arguments...)...)
