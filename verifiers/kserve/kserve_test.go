@@ -450,3 +450,16 @@ func TestConfigurations(t *testing.T) {
 		t.Error("HTTP is taken for a transport")
 	}
 }
+
+// BenchmarkVerify is what a pair costs beside the model: 64 pairs a call, to a
+// server on this machine that answers at once.
+func BenchmarkVerify(b *testing.B) {
+	v := openAddress(b, newFake().serve(b)+classesOption)
+	pairs := slices.Repeat([]entail.Pair{supported, unsupported}, 32)
+	for b.Loop() {
+		if _, err := v.Verify(b.Context(), pairs); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*len(pairs)), "µs/pair")
+}

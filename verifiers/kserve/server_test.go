@@ -165,7 +165,7 @@ func raw64(reply *inference.ModelInferResponse, rows [][]float32) {
 }
 
 // serve starts the fake and returns the address of its model.
-func (f *fake) serve(t *testing.T) string {
+func (f *fake) serve(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -186,7 +186,7 @@ func (f *fake) serve(t *testing.T) string {
 
 const classesOption = "&classes=entailment,neutral,contradiction"
 
-func openAddress(t *testing.T, address string) *Verifier {
+func openAddress(t testing.TB, address string) *Verifier {
 	t.Helper()
 	config, err := Parse(address)
 	if err != nil {

@@ -55,7 +55,7 @@ func (a asked) user() string {
 	return a.Prompt
 }
 
-func newJudge(t *testing.T) *judge {
+func newJudge(t testing.TB) *judge {
 	j := &judge{reply: (*judge).logprobs, say: func(document, claim string) float64 {
 		if strings.Contains(document, claim) {
 			return .9
@@ -91,7 +91,7 @@ func (j *judge) sent() []asked {
 }
 
 // open returns a verifier that asks the judge.
-func (j *judge) open(t *testing.T, options string) *Verifier {
+func (j *judge) open(t testing.TB, options string) *Verifier {
 	t.Helper()
 	config, err := Parse("openai:" + j.URL + "/v1?model=judge&" + options)
 	if err != nil {

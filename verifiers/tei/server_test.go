@@ -168,7 +168,7 @@ func (g grpcFake) PredictPair(ctx context.Context, r *teiv1.PredictPairRequest) 
 }
 
 // serve starts the fake on one of the transports and returns its address.
-func (f *fake) serve(t *testing.T, transport string) string {
+func (f *fake) serve(t testing.TB, transport string) string {
 	t.Helper()
 	if transport == "http" {
 		server := httptest.NewServer(f)
@@ -193,7 +193,7 @@ func (f *fake) serve(t *testing.T, transport string) string {
 	return "tei:grpc://" + listener.Addr().String()
 }
 
-func open(t *testing.T, address string) *Verifier {
+func open(t testing.TB, address string) *Verifier {
 	t.Helper()
 	config, err := Parse(address)
 	if err != nil {

@@ -160,8 +160,8 @@ const pairOverhead = 4
 // digest identifies what decides the answers as far as it is known here: the
 // model, its commit on the hub if it came from there, the type of its numbers,
 // and what its labels mean.
-func digest(i info, labels, classes []string) string {
-	canonical, _ := json.Marshal([]any{i.model, i.revision, i.dtype, labels, classes}) // strings always marshal
+func digest(i info, labels, meanings []string) string {
+	canonical, _ := json.Marshal([]any{i.model, i.revision, i.dtype, labels, meanings}) // strings always marshal
 	sum := sha256.Sum256(canonical)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -36,7 +36,7 @@ func (s server) ServerReady(ctx context.Context, _ *inference.ServerReadyRequest
 }
 
 func (s server) ModelInfer(ctx context.Context, _ *inference.ModelInferRequest) (*inference.ModelInferResponse, error) {
-	return &inference.ModelInferResponse{RawOutputContents: [][]byte{make([]byte, 10*maxReplyBytes)}}, grpc.SetSendCompressor(ctx, "gzip")
+	return &inference.ModelInferResponse{RawOutputContents: [][]byte{make([]byte, 2*maxReplyBytes)}}, grpc.SetSendCompressor(ctx, "gzip")
 }
 
 func listen(t *testing.T) net.Listener {
