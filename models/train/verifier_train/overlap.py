@@ -3,6 +3,7 @@ development set is dropped from training."""
 
 from __future__ import annotations
 
+import functools
 import re
 from pathlib import Path
 from typing import Iterable
@@ -52,6 +53,7 @@ class Overlap:
         )
 
 
+@functools.cache
 def of_folder(folder: Path) -> Overlap:
     """The overlap check against every file of a folder of development sets."""
     return Overlap(row for path in sorted(folder.glob("*.jsonl.gz")) for row in read(path))

@@ -1,0 +1,82 @@
+"""The loss, the schedule, the batches, and a run that stops and goes on."""
+
+import math
+from pathlib import Path
+from random import Random
+
+import onnxruntime
+import pytest
+import torch
+
+from verifier_train import export, fit, model
+from verifier_train.recipe import Recipe
+from verifier_train.sets import NOT_ENTAILED, Row
+
+TINY = Recipe(
+    examples=24, tokens=256, sets=("fool_me_twice", "tracie"), corpora=("cranfield",), questions=0, max_tokens=96
+)
+
+
+def test_the_loss_of_a_known_class_and_of_a_row_that_is_only_not_entailed():
+    logits = torch.tensor([[2.0, 0.0, 1.0], [2.0, 0.0, 1.0]])
+    total = math.exp(2) + 1 + math.exp(1)
+    want = -math.log(1 / total) - math.log((1 + math.exp(1)) / total)
+    assert float(fit.loss_of(logits, torch.tensor([1, NOT_ENTAILED]), True)) == pytest.approx(want, rel=1e-6)
+    as_neutral = -2 * math.log(1 / total)
+    assert float(fit.loss_of(logits, torch.tensor([1, NOT_ENTAILED]), False)) == pytest.approx(as_neutral, rel=1e-6)
+
+
+def test_the_rate_rises_stays_and_falls():
+    recipe = Recipe(warmup=0.1, decay=0.4)
+    rates = [fit.rate_at(recipe, share) for share in (0, 0.05, 0.1, 0.5, 0.8, 1)]
+    assert rates == pytest.approx([0, 0.5, 1, 1, 0.5, 0])
+
+
+def test_batches_hold_every_example_within_the_budget():
+    rng = Random(2)
+    encoded = [([5] * rng.randint(3, 60), [0] * 60, 0) for _ in range(200)]
+    encoded = [(ids, types[: len(ids)], label) for ids, types, label in encoded]
+    made = fit.batches(encoded, 128, rng)
+    assert sum(len(b.labels) for b in made) == 200
+    assert all(b.input_ids.numel() <= 128 for b in made)
+    assert sum(int(b.attention_mask.sum()) for b in made) == sum(len(ids) for ids, _, _ in encoded)
+
+
+def test_padding_does_not_change_what_a_pair_scores():
+    torch.manual_seed(0)
+    for pooling in ("cls", "mean", "claim"):
+        made = model.start("minilm", pooling).eval()
+        encoded = fit.encode([Row("A cat sat.", "It sat.", 0), Row("Cats. " * 30, "It sat.", 0)], model.tokenizer(), 128)
+        with torch.no_grad():
+            alone = fit._padded(encoded[:1])
+            both = fit._padded(encoded)
+            one = made(alone.input_ids, alone.attention_mask, alone.token_type_ids)[0]
+            two = made(both.input_ids, both.attention_mask, both.token_type_ids)[0]
+        assert torch.allclose(one, two, atol=1e-5), pooling
+
+
+def test_a_run_that_stops_goes_on_as_if_it_had_not(data: Path, tmp_path: Path):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    for out in (whole, parts):
+        out.mkdir()
+    fit.Run(TINY, data, whole, 0, 1).fit()
+    first = fit.Run(TINY, data, parts, 0, 1)
+    first._save()
+    second = fit.Run(TINY, data, parts, 0, 1)
+    second.fit()
+    unbroken = torch.load(whole / "state.pt", weights_only=True)["model"]
+    assert all(torch.equal(unbroken[name], weights) for name, weights in second.model.state_dict().items())
+
+
+def test_an_exported_run_answers_as_the_model_does(data: Path, tmp_path: Path):
+    run = tmp_path / "tiny"
+    run.mkdir()
+    fit.Run(TINY, data, run, 0, 1).fit()
+    export.export(TINY, run, data, tmp_path / "model", "tiny", "0.0.1")
+    for folder in ("fp32", "int8"):
+        files = {path.name for path in (tmp_path / "model" / folder).iterdir()}
+        assert "manifest.json" in files and "tokenizer.json" in files
+    weights = tmp_path / "model" / "int8" / "model.int8.onnx"
+    assert weights.stat().st_size < 30e6
+    session = onnxruntime.InferenceSession(str(weights), providers=["CPUExecutionProvider"])
+    assert [i.name for i in session.get_inputs()] == list(export.INPUTS)

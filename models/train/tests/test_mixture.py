@@ -1,0 +1,148 @@
+"""The stream of examples is what the recipe says, and can be taken up again."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from verifier_train import synthetic
+from verifier_train.mixture import CHUNK, Mixture, cut_to_fit
+from verifier_train.overlap import Overlap
+from verifier_train.recipe import Recipe, read
+from verifier_train.sets import NOT_ENTAILED, NOT_STATED, SETS, Row
+
+RECIPE = Recipe(sets=("fool_me_twice", "tracie", "rte"), corpora=("cranfield",), questions=0)
+
+
+@pytest.fixture(scope="module")
+def mixture(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Mixture:
+    return Mixture(RECIPE, data, Overlap([]), tmp_path_factory.mktemp("cache"))
+
+
+def test_a_chunk_depends_on_its_number_alone(mixture: Mixture, data: Path, tmp_path: Path):
+    again = Mixture(RECIPE, data, Overlap([]), tmp_path)
+    assert again.chunk(3) == mixture.chunk(3)
+    assert mixture.chunk(3) != mixture.chunk(4)
+
+
+def test_each_row_of_a_set_comes_once_before_any_comes_again(mixture: Mixture):
+    name = "rte"
+    share = mixture.describe()[name]["share"]
+    rows = mixture._rows[name]
+    seen = [row.claim for row in (mixture._example(name, at, Random(0)) for at in range(len(rows)))]
+    assert share > 0
+    assert sorted(seen) == sorted(row.claim for row in rows)
+
+
+def test_held_out_documents_are_not_trained_on(mixture: Mixture):
+    held = {row.doc for row in mixture.held_out}
+    assert held
+    assert not any(row.doc in held for rows in mixture._rows.values() for row in rows)
+
+
+def test_shares_add_up_and_a_chunk_is_full(mixture: Mixture):
+    assert sum(source["share"] for source in mixture.describe().values()) == pytest.approx(1, abs=1e-3)
+    assert CHUNK - len(mixture.describe()) <= len(mixture.chunk(0)) <= CHUNK
+
+
+def test_without_unstated_licences_no_such_set_is_left(data: Path, tmp_path: Path):
+    strict = Mixture(
+        RECIPE.with_changes({"stated_licences_only": True, "corpora": ["squad2_halfdev", "cisi"]}),
+        data,
+        Overlap([]),
+        tmp_path,
+    )
+    assert "rte" not in strict.describe() and "tracie" in strict.describe()
+    assert NOT_STATED not in strict.corpora().values()
+    assert SETS["rte"].licence == NOT_STATED
+
+
+def test_padding_keeps_the_document_whole(mixture: Mixture):
+    row = Row("The tower was finished in 1889.", "It was finished in 1889.", 0)
+    padded = [mixture._pad(row, False, Random(seed)) for seed in range(60)]
+    assert all(row.doc in p.doc and (p.claim, p.label) == (row.claim, row.label) for p in padded)
+    assert any(p.doc != row.doc for p in padded)
+
+
+def test_a_joined_claim_is_entailed_only_if_all_its_parts_are(mixture: Mixture):
+    labels = {row.claim.strip().rstrip(".!?"): row.label for rows in mixture._rows.values() for row in rows}
+    rng, checked = Random(5), 0
+    for _ in range(200):
+        row = mixture._join(rng)
+        parts = [labels[p] for p in labels if p in row.claim and len(p) > 15]
+        if len(parts) >= 2:
+            checked += 1
+            assert (row.label == 0) == all(label == 0 for label in parts)
+    assert checked > 50
+
+
+def test_a_long_document_is_cut_to_what_shares_most_with_the_claim():
+    filler = [f"Sentence number {i} speaks of nothing in particular at all." for i in range(60)]
+    doc = " ".join([*filler[:40], "Gustave Eiffel built the tower in 1889.", *filler[40:]])
+    row = Row(doc, "The tower was built by Gustave Eiffel.", 0)
+    cut = cut_to_fit(row, lambda text: len(text.split()), 60)
+    assert "Gustave Eiffel built the tower in 1889." in cut.doc
+    assert len(cut.doc.split()) + len(cut.claim.split()) + 3 <= 60
+
+
+def test_recipes_change_their_base(tmp_path: Path):
+    file = tmp_path / "recipes.toml"
+    file.write_text('[a]\nexamples = 5\n[b]\nbase = "a"\npad = 0.0\n', encoding="utf-8")
+    recipes = read(file)
+    assert recipes["b"].examples == 5 and recipes["b"].pad == 0 and recipes["a"].pad > 0
+
+
+# --- Rows made from paragraphs ---
+
+TEXT = "Marie Curie was born in Warsaw on 7 November 1867. She was the first woman who won a Nobel Prize."
+
+
+def test_each_corruption_changes_what_it_says():
+    rng = Random(1)
+    assert synthetic.swap_name("Marie Curie was born in Warsaw.", ["Paris"], rng) in (
+        "Paris was born in Warsaw.",
+        "Marie Curie was born in Paris.",
+    )
+    assert synthetic.swap_roles("In 1903 Marie Curie replaced Irene Joliot.", rng) == (
+        "In 1903 Irene Joliot replaced Marie Curie."
+    )
+    changed = synthetic.change_number("She got 2 prizes.", [], rng)
+    assert changed != "She got 2 prizes." and changed.startswith("She got ") and changed.endswith(" prizes.")
+    assert "November" not in synthetic.change_month("Born on 7 November 1867.", rng)
+    assert synthetic.negate("It was not built.", rng) == "It was built."
+    assert synthetic.negate("It was built.", rng) in ("It was not built.", "It was never built.", "It wasn't built.")
+    assert synthetic.oppose("She was the first.", rng) == "She was the last."
+    assert synthetic.fuse("Marie Curie was born in Warsaw.", "The Nobel Prize was founded in 1895.") == (
+        "Marie Curie was founded in 1895."
+    )
+
+
+def test_where_there_is_nothing_to_change_there_is_no_corruption():
+    rng = Random(1)
+    plain = "they slept well at home"
+    assert synthetic.swap_name(plain, ["Paris"], rng) is None
+    assert synthetic.swap_roles(plain, rng) is None
+    assert synthetic.change_number(plain, ["3"], rng) is None
+    assert synthetic.change_month(plain, rng) is None
+    assert synthetic.oppose(plain, rng) is None
+    assert synthetic.fuse(plain, plain) is None
+
+
+def test_compressing_only_takes_away():
+    for seed in range(20):
+        short = synthetic.compress("In 1903, Marie Curie (born 1867), who lived in Paris, won a prize, and left.", Random(seed))
+        rest = iter("in 1903, marie curie (born 1867), who lived in paris, won a prize, and left.")
+        assert all(c in rest for c in short.lower()), short
+
+
+def test_rows_have_every_kind_of_label_and_supported_claims_have_their_sentence():
+    paragraphs = [
+        synthetic.Paragraph("Marie Curie", tuple(TEXT.split(". ", 1))),
+        synthetic.Paragraph("Tower", ("Gustave Eiffel was its builder.", "It has 3 levels and 1,665 steps.")),
+    ]
+    maker = synthetic.Maker(paragraphs, [synthetic.Question("Who built it?", ("Eiffel built it.",), "Eiffel", ("Curie",))])
+    rows = [maker.row(Random(seed)) for seed in range(300)]
+    assert {row.label for row in rows} == {0, 1, 2, NOT_ENTAILED}
+    questions = [maker.question_row(Random(seed)) for seed in range(200)]
+    assert {row.claim: row.label for row in questions if "Curie" in row.claim} == {"Who built it? Curie": NOT_ENTAILED}
+    assert any(row.label == 0 and row.claim == "Who built it? Eiffel" for row in questions)

@@ -1,0 +1,51 @@
+"""Nothing that is measured is trained on."""
+
+import gzip
+import json
+from pathlib import Path
+
+from verifier_train.mixture import Mixture
+from verifier_train.overlap import Overlap, of_folder
+from verifier_train.recipe import Recipe
+from verifier_train.sets import SETS, Row, load, read
+
+DOC = "The tower was finished in 1889 and has three levels. " * 4
+
+
+def test_a_claim_a_document_and_a_pair_of_a_development_set_are_found_however_they_are_written():
+    overlap = Overlap([Row(DOC, "The tower has got three levels.", 0), Row("Short.", "Tiny claim.", 0)])
+    assert overlap.has(Row("Something else.", "the  tower has got THREE levels", 1))
+    assert overlap.has(Row(DOC.upper(), "Another claim of five words.", 1))
+    assert overlap.has(Row("short", "tiny claim", 1))
+    assert overlap.has_text("Unrelated. The tower was finished in 1889, and has three levels. More.")
+
+
+def test_short_texts_that_recur_by_chance_are_not_found():
+    overlap = Overlap([Row("A man sleeps.", "A man is outside.", 0)])
+    assert not overlap.has(Row("Another premise.", "A man is outside.", 1))
+    assert not overlap.has(Row("A man sleeps.", "Somebody is asleep at home.", 1))
+
+
+def test_rows_that_were_put_into_a_development_set_are_dropped_from_training(data: Path, tmp_path: Path):
+    """The guard has work to do: with some training rows in a development file
+    the mixture has fewer rows, by those and their repetitions."""
+    planted = load(data, "fool_me_twice")[:25]
+    dev = tmp_path / "dev"
+    dev.mkdir()
+    with gzip.open(dev / "planted.jsonl.gz", "wt", encoding="utf-8") as out:
+        for row in planted:
+            out.write(json.dumps({"doc": row.doc, "claim": row.claim, "label": 1}) + "\n")
+    recipe = Recipe(sets=("fool_me_twice",), corpora=("cranfield",), questions=0)
+    mixture = Mixture(recipe, data, of_folder(dev), tmp_path / "cache")
+    assert mixture.dropped["fool_me_twice"] >= len(planted)
+    claims = {row.claim for number in range(1) for row in mixture.chunk(number)}
+    assert not claims & {row.claim for row in planted}
+
+
+def test_no_training_row_is_in_a_development_set(data: Path):
+    overlap = of_folder(data / "dev")
+    for name in SETS:
+        kept = [row for row in load(data, name) if not overlap.has(row)]
+        assert kept, name
+    for path in sorted((data / "dev").glob("*.jsonl.gz")):
+        assert all(overlap.has(row) for row in read(path)), path.name
