@@ -3,7 +3,6 @@ package conform_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -405,7 +404,7 @@ func TestEveryRuleIsDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, r := range run(t, newFake(t).serve(t)) {
-		if row := fmt.Sprintf("| `%s` | %s |\n", r.Check, r.Rule); !strings.Contains(string(page), row) {
+		if row := "| `" + r.Check + "` | " + r.Rule + " |\n"; !strings.Contains(string(page), row) {
 			t.Errorf("the page lacks %s", row)
 		}
 	}

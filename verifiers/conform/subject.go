@@ -44,14 +44,14 @@ func (s *subject) prepare(ctx context.Context) error {
 		s.conn = conn
 		description, err := s.client().Describe(ctx, &plumblinev1.DescribeRequest{})
 		if err != nil {
-			return fmt.Errorf("Describe: %w", err)
+			return fmt.Errorf("describing itself: %w", err)
 		}
 		s.description = description
 		return nil
 	}
 	description, err := s.backend.Describe(ctx)
 	if err != nil {
-		return fmt.Errorf("Describe: %w", err)
+		return fmt.Errorf("describing itself: %w", err)
 	}
 	s.description = message(description)
 	return nil

@@ -21,7 +21,7 @@ const (
 )
 
 func treatsEmptyTexts(ctx context.Context, s *subject) error {
-	if _, err := s.answered(ctx, entail.Pair{Hypothesis: premises[0]}); err != nil {
+	if err := s.answered(ctx, entail.Pair{Hypothesis: premises[0]}); err != nil {
 		return fmt.Errorf("an empty premise: %w", err)
 	}
 	answers, err := s.ask(ctx, []entail.Pair{{Premise: premises[0]}})
@@ -41,28 +41,25 @@ func treatsEmptyTexts(ctx context.Context, s *subject) error {
 
 // answered asks one pair, which must have scores or a typed status. Over the
 // wire the status is looked at as well as the scores.
-func (s *subject) answered(ctx context.Context, pair entail.Pair) (answer, error) {
+func (s *subject) answered(ctx context.Context, pair entail.Pair) error {
 	if s.conn == nil {
-		answers, err := s.ask(ctx, []entail.Pair{pair})
-		if err != nil {
-			return answer{}, err
-		}
-		return answers[0], nil
+		_, err := s.ask(ctx, []entail.Pair{pair})
+		return err
 	}
 	responses, err := s.exchange(ctx, request("", pair))
 	if err != nil {
-		return answer{}, err
+		return err
 	}
 	for result := range results(responses) {
-		return answerOf(result), s.checkScores(result)
+		return s.checkScores(result)
 	}
-	return answer{}, errors.New("there is no result")
+	return errors.New("there is no result")
 }
 
 func treatsOddTexts(ctx context.Context, s *subject) error {
 	texts := odd()
 	for _, what := range slices.Sorted(maps.Keys(texts)) {
-		if _, err := s.answered(ctx, texts[what]); err != nil {
+		if err := s.answered(ctx, texts[what]); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 	}

@@ -63,7 +63,8 @@ func echoesIDs(ctx context.Context, s *subject) error {
 	count := make(map[string]int)
 	for result := range results(responses) {
 		id := result.GetId()
-		if count[id]++; count[id] > 1 {
+		count[id]++
+		if count[id] > 1 {
 			return fmt.Errorf("the id %.80q has more than one result", id)
 		}
 		if !slices.Contains(sent, id) {

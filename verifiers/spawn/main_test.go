@@ -183,9 +183,9 @@ func playListener() error {
 }
 
 // serveRaw is a sidecar without VerifierService.
-func serveRaw(health healthpb.HealthCheckResponse_ServingStatus, refusal error) func(handshake.Offer) error {
+func serveRaw(serving healthpb.HealthCheckResponse_ServingStatus, refusal error) func(handshake.Offer) error {
 	return func(offer handshake.Offer) error {
-		if _, err := listenRaw(offer, health, refusal); err != nil {
+		if _, err := listenRaw(offer, serving, refusal); err != nil {
 			return err
 		}
 		fmt.Println(offer.Line())

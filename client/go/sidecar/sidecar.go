@@ -43,6 +43,7 @@ const (
 	maxStreams = 1000
 )
 
+// The errors of Serve.
 var (
 	// ErrNoHost: nobody spawned the program and it was not told where to listen.
 	ErrNoHost = errors.New("no Plumbline server started this program: configure it there as exec:PROGRAM, or let it listen on an address")

@@ -289,22 +289,22 @@ func conforms(t *testing.T, v verifiers.Backend) {
 // printed there, and checks it.
 func TestExample(t *testing.T) {
 	t.Parallel()
-	source, err := os.ReadFile(filepath.Join(root, "examples/verifiers/go/main.go"))
+	source, err := os.ReadFile(filepath.Join(root, "examples", "own-verifier", "main.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(filepath.Join(root, "docs/write-your-own-verifier.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "write-your-own-verifier.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(string(page), "```go\n"+string(source)+"```\n") {
-		t.Error("the page prints another program than examples/verifiers/go")
+		t.Error("the page prints another program than examples/own-verifier")
 	}
 	if lines := strings.Count(string(source), "\n"); lines >= 40 {
 		t.Errorf("the example has %d lines", lines)
 	}
 	program := filepath.Join(t.TempDir(), "my-verifier")
-	build := exec.Command("go", "build", "-o", program, "./examples/verifiers/go")
+	build := exec.Command("go", "build", "-o", program, "./examples/own-verifier")
 	build.Dir = root
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

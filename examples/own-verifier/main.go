@@ -1,4 +1,4 @@
-// Command go is a verifier of one's own: evidence supports a claim by the share
+// Command own-verifier is a verifier of one's own: evidence supports a claim by the share
 // of the claim's words that it has.
 package main
 
