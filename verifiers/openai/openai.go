@@ -72,7 +72,7 @@ func (v *Verifier) Describe(ctx context.Context) (entail.Description, error) {
 		if err != nil {
 			return entail.Description{}, err
 		}
-		return v.describe(kind, v.window(ctx)), nil
+		return v.describe(kind, v.window(ctx)), ctx.Err()
 	})
 }
 
