@@ -142,6 +142,9 @@ type Files struct {
 	Tokenizer File `json:"tokenizer"`
 }
 
+// All are the files in a fixed order.
+func (f Files) All() []File { return []File{f.Weights, f.Tokenizer} }
+
 // File is one file of a model's folder.
 type File struct {
 	// Name is the file's name in the folder.

@@ -64,7 +64,7 @@ func LoadFS(fsys fs.FS) (*Model, error) {
 	if err := errors.Join(weightsErr, tokenizerErr); err != nil {
 		return nil, err
 	}
-	return &Model{Manifest: *manifest, Digest: manifest.digest(), Weights: weights, Tokenizer: tokenizer}, nil
+	return &Model{Manifest: *manifest, Digest: manifest.Digest(), Weights: weights, Tokenizer: tokenizer}, nil
 }
 
 // readChecked reads a file and compares it with the manifest.
@@ -84,8 +84,9 @@ func readChecked(fsys fs.FS, want File) ([]byte, error) {
 	return data, nil
 }
 
-// digest hashes the fields that decide an answer, as JSON with sorted keys.
-func (m *Manifest) digest() string {
+// Digest is the digest of a model with this manifest (see Model): it hashes the
+// fields that decide an answer, as JSON with sorted keys.
+func (m *Manifest) Digest() string {
 	decisive := map[string]any{
 		"weights":     m.Files.Weights.SHA256,
 		"tokenizer":   m.Files.Tokenizer.SHA256,
