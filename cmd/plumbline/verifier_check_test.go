@@ -3,13 +3,17 @@ package main_test
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"syscall"
 	"testing"
 
+	"github.com/kballard/go-shellquote"
+
 	"plumbline/internal/ortlib"
 	"plumbline/internal/orttest"
+	"plumbline/internal/pyenv"
 )
 
 // checked is the JSON of "plumbline verifier check --json".
@@ -48,7 +52,9 @@ func passes(t *testing.T, address string, onTheWire bool) {
 func TestOurOwnVerifierConforms(t *testing.T) {
 	library := orttest.Library(t)
 	t.Run("embedded", func(t *testing.T) { passes(t, "embedded", false) })
-	t.Run("spawned", func(t *testing.T) { passes(t, "exec:--env="+ortlib.Env+"="+library+" "+binary+" verifier", true) })
+	t.Run("spawned", func(t *testing.T) {
+		passes(t, "exec:"+shellquote.Join("--env="+ortlib.Env+"="+library, binary, "verifier"), true)
+	})
 	t.Run("remote", func(t *testing.T) {
 		c := talk(t, "verifier", "--listen", "127.0.0.1:0")
 		passes(t, "grpc://"+c.until(t, grpcAt), true)
@@ -59,6 +65,16 @@ func TestOurOwnVerifierConforms(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	})
+}
+
+func TestPythonSidecarConforms(t *testing.T) {
+	sdk, err := filepath.Abs(filepath.Join("..", "..", "client", "python"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	python := pyenv.Find(t, filepath.Join(sdk, "requirements-test.txt"))
+	command := shellquote.Join("--env=PYTHONPATH="+filepath.Join(sdk, "src"), python, filepath.Join(sdk, "examples", "overlap.py"))
+	passes(t, "exec:"+command, true)
 }
 
 func TestCheckOfWhatIsNoVerifier(t *testing.T) {

@@ -31,8 +31,9 @@ func NewLimiter(n int) *Limiter { return &Limiter{size: n, slots: semaphore.NewW
 // text of the request, any other if it fails.
 type Ask func(ctx context.Context, pairs []entail.Pair) (entail.Batch, error)
 
-// Verify asks about all pairs, at most size in a request. A text that is not
-// UTF-8 is refused here, because JSON and protobuf cannot carry it.
+// Verify asks about all pairs, at most size in a request. An empty hypothesis is
+// refused here, because no model refuses it and its scores mean nothing; so is a
+// text that is not UTF-8, because JSON and protobuf cannot carry it.
 //
 // A request that fails ends the sending, so that a server in trouble gets no
 // more of it. The call goes on with what is left if the failure is one that
@@ -45,11 +46,14 @@ func (l *Limiter) Verify(ctx context.Context, pairs []entail.Pair, size int, ask
 	var places []int // of the pairs that are sent
 	var sent []entail.Pair
 	for i, pair := range pairs {
-		if !utf8.ValidString(pair.Premise) || !utf8.ValidString(pair.Hypothesis) {
+		switch {
+		case pair.Hypothesis == "":
+			whole.Results[i].Err = score.MissingInput("the hypothesis is empty")
+		case !utf8.ValidString(pair.Premise) || !utf8.ValidString(pair.Hypothesis):
 			whole.Results[i].Err = score.InvalidInput("the text is not UTF-8")
-			continue
+		default:
+			places, sent = append(places, i), append(sent, pair)
 		}
-		places, sent = append(places, i), append(sent, pair)
 	}
 	c := &call{limiter: l, ask: ask, parts: slices.Collect(slices.Chunk(sent, size)), begun: time.Now()}
 	if err := c.run(ctx); err != nil {

@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 	"pgregory.net/rapid"
 
+	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail"
 	"plumbline/scorers/score"
 )
@@ -138,10 +139,11 @@ func TestARefusalIsOfThePairThatItIsAbout(t *testing.T) {
 	})
 }
 
-func TestATextThatIsNoUTF8IsNotSent(t *testing.T) {
-	pairs := numbered(3)
+func TestTextsWithoutMeaningAreNotSent(t *testing.T) {
+	pairs := numbered(4)
 	pairs[1].Premise = "\xff"
-	batch, err := NewLimiter(1).Verify(t.Context(), pairs, 2, func(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
+	pairs[3].Hypothesis = ""
+	batch, err := NewLimiter(1).Verify(t.Context(), pairs, 4, func(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
 		if len(pairs) != 2 {
 			t.Errorf("%d pairs were sent, want 2", len(pairs))
 		}
@@ -150,11 +152,13 @@ func TestATextThatIsNoUTF8IsNotSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, refused := errors.AsType[*score.Missing](batch.Results[1].Err); !refused {
-		t.Errorf("the pair that is no UTF-8 has %+v", batch.Results[1])
+	for i, want := range map[int]plumblinev1.Status{1: plumblinev1.Status_STATUS_INVALID_INPUT, 3: plumblinev1.Status_STATUS_MISSING_INPUT} {
+		if err := batch.Results[i].Err; score.Reason(err).Status != want {
+			t.Errorf("pair %d: %v, want %s", i, err, want)
+		}
 	}
 	if batch.Results[0].Scores.Entailment != 0 || batch.Results[2].Scores.Entailment != 2 {
-		t.Errorf("its neighbours have %+v", batch.Results)
+		t.Errorf("their neighbours have %+v", batch.Results)
 	}
 }
 
