@@ -35,6 +35,12 @@ class Server:
     url: str
 
 
+def environment() -> dict[str, str]:
+    """This process's, less what the program would take for settings."""
+    settings = {name for name in os.environ if name.startswith("PLUMBLINE_")} - {"PLUMBLINE_ONNXRUNTIME_LIB"}
+    return {name: text for name, text in os.environ.items() if name not in settings}
+
+
 def start(binary: Path, *arguments: str) -> Server:
     process = subprocess.Popen(
         [binary, "serve", "--grpc-addr", "127.0.0.1:0", "--http-addr", "127.0.0.1:0", *arguments],
@@ -42,11 +48,7 @@ def start(binary: Path, *arguments: str) -> Server:
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
-        env={
-            name: value
-            for name, value in os.environ.items()
-            if name == "PLUMBLINE_ONNXRUNTIME_LIB" or not name.startswith("PLUMBLINE_")
-        },
+        env=environment(),
     )
     assert process.stdout is not None
     addresses = []
@@ -66,8 +68,8 @@ def binary() -> Path:
         and "PLUMBLINE_ONNXRUNTIME_LIB" not in os.environ
     ):
         absent("the ONNX Runtime library is absent: run `make setup`")
-    if "PLUMBLINE_TEST_BINARY" in os.environ:
-        return Path(os.environ["PLUMBLINE_TEST_BINARY"])
+    if "TEST_PLUMBLINE" in os.environ:
+        return Path(os.environ["TEST_PLUMBLINE"])
     built = ROOT / ".cache/python/plumbline"
     subprocess.run(["go", "build", "-o", built, "./cmd/plumbline"], cwd=ROOT, check=True)
     return built

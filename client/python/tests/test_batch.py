@@ -58,13 +58,13 @@ def check(replies: list[int | CallError], method: Method, seen: list[tuple[int, 
 
 
 def test_call_many() -> None:
-    method, seen = Method(), []  # type: ignore[var-annotated]
+    method, seen = Method(), []
     replies = list(call_many(method, range(20), max_in_flight=3, on_progress=lambda *at: seen.append(at)))
     check(replies, method, seen)
 
 
 def test_acall_many() -> None:
-    method, seen = Method(), []  # type: ignore[var-annotated]
+    method, seen = Method(), []
 
     async def main() -> list[int | CallError]:
         many = acall_many(method.a, range(20), max_in_flight=3, on_progress=lambda *at: seen.append(at))

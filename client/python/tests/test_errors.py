@@ -147,7 +147,7 @@ def test_an_asynchronous_source(server: Server) -> None:
     events = asyncio.run(main())
     assert isinstance(events[-1], v1.ScoreGroundingResponse)
     with plumbline.Client(server.grpc) as client, pytest.raises(TypeError, match="AsyncClient"):
-        list(client.stream_score_grounding(tokens(), evidence=[]))  # type: ignore[arg-type]
+        list(client.stream_score_grounding(tokens(), evidence=[]))
 
 
 def test_items_fail_with_the_same_exceptions() -> None:

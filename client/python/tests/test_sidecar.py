@@ -38,7 +38,7 @@ def run(
     score: ScoreFunction,
     use: Callable[[AsyncClient], Coroutine[Any, Any, Any]],
     description: Description = TWO,
-    limits: Limits = Limits(),  # noqa: B008
+    limits: Limits = Limits(),
     **options: Any,
 ) -> Any:
     """What `use` gives on a client of a sidecar."""
@@ -56,7 +56,7 @@ def results(
     score: ScoreFunction, count: int, description: Description = TWO, **options: Any
 ) -> list[v1.VerifyResult]:
     pairs = [("e" * i, "claim") for i in range(count)]
-    return run(score, lambda client: client.verify(pairs), description, **options)  # type: ignore[no-any-return]
+    return run(score, lambda client: client.verify(pairs), description, **options)
 
 
 async def alength(pairs: Sequence[Pair]) -> list[float]:
@@ -101,8 +101,8 @@ class Scalar:
 
 
 def test_arrays_are_as_good_as_lists() -> None:
-    assert probabilities(results(lambda _: Tensor(Scalar()), 1)[0]).entailment == 0.5  # type: ignore[arg-type, return-value]
-    three = results(lambda _: Tensor(Tensor(Scalar(), 0.25, 0.25)), 1, THREE)  # type: ignore[arg-type, return-value]
+    assert probabilities(results(lambda _: Tensor(Scalar()), 1)[0]).entailment == 0.5
+    three = results(lambda _: Tensor(Tensor(Scalar(), 0.25, 0.25)), 1, THREE)
     assert probabilities(three[0]).entailment == 0.5
 
 

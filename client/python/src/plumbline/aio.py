@@ -81,7 +81,7 @@ class AsyncClient:
         *,
         tls: bool | TLS = False,
         timeout: float = 30.0,
-        retry: Retry | None = Retry(),  # noqa: B008 - immutable
+        retry: Retry | None = Retry(),
         metadata: Sequence[tuple[str, str]] = (),
     ) -> None:
         """Connect, at the first call, to a server's gRPC listener.

@@ -31,7 +31,7 @@ def serve(
     score: ScoreFunction,
     description: Description,
     *,
-    limits: Limits = Limits(),  # noqa: B008 - immutable
+    limits: Limits = Limits(),
     listen: str | None = None,
     credentials: grpc.ServerCredentials | None = None,
     grace: float = 4.0,
@@ -62,7 +62,7 @@ async def aserve(
     score: ScoreFunction,
     description: Description,
     *,
-    limits: Limits = Limits(),  # noqa: B008 - immutable
+    limits: Limits = Limits(),
     listen: str | None = None,
     credentials: grpc.ServerCredentials | None = None,
     grace: float = 4.0,
