@@ -59,6 +59,7 @@ Exit codes:
 		newGate(a),
 		newCalibrate(a),
 		newEval(a),
+		newModels(a),
 		newVerifier(a),
 		newHealth(a),
 		newConfig(a),

@@ -6,12 +6,14 @@ import (
 	"plumbline/models"
 	"plumbline/models/bundled"
 	"plumbline/models/engine"
+	"plumbline/models/hub"
 )
 
 // Config says which model runs and how. The zero value runs the bundled model
 // with the engine's defaults.
 type Config struct {
-	// ModelDir is a model's folder; empty means the bundled model.
+	// ModelDir is a model's folder, or the name of one that was pulled (see
+	// hub.Find); empty means the bundled model.
 	ModelDir string
 	// Engine are the engine's settings.
 	Engine engine.Config
@@ -30,5 +32,5 @@ func load(dir string) (*models.Model, error) {
 	if dir == "" {
 		return bundled.Load()
 	}
-	return models.Load(dir)
+	return models.Load(hub.Find(dir))
 }

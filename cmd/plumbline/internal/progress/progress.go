@@ -47,6 +47,28 @@ func New(out io.Writer, total int, draw bool) *Bar {
 	return b
 }
 
+// NewBytes returns a bar for total bytes on out.
+func NewBytes(out io.Writer, total int64, draw bool) *Bar {
+	b := &Bar{out: out}
+	if draw {
+		b.bar = progressbar.NewOptions64(total,
+			progressbar.OptionSetWriter(out),
+			progressbar.OptionShowBytes(true),
+			progressbar.OptionSetPredictTime(true),
+			progressbar.OptionThrottle(100*time.Millisecond),
+			progressbar.OptionSetWidth(30),
+		)
+	}
+	return b
+}
+
+// Set says how many bytes are there.
+func (b *Bar) Set(bytes int64) {
+	if b.bar != nil {
+		_ = b.bar.Set64(bytes) // a bar that cannot be drawn harms nobody
+	}
+}
+
 // Add counts one record.
 func (b *Bar) Add() {
 	if b.bar != nil {
