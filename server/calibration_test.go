@@ -181,3 +181,29 @@ func TestCalibrationRefusesAlikeOnEveryProtocol(t *testing.T) {
 		}
 	}
 }
+
+// TestAFitEndsWhenItsClientGoes: a bootstrap that would take minutes must not
+// outlive the call.
+func TestAFitEndsWhenItsClientGoes(t *testing.T) {
+	r := run(t, settings(), server.Options{Engine: overlap()})
+	frames := fitFrames(calibrationRecords(2000))
+	frames[0].GetOptions().Bootstrap = 1_000_000
+	for i, c := range collectors(r) {
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() {
+			_, err := c.fit(ctx, frames)
+			ended <- err
+		}()
+		received := fmt.Sprintf("plumbline_rpc_received_bytes_count{procedure=%q} %d", plumblinev1connect.CalibrationServiceFitProcedure, (i+1)*len(frames))
+		eventually(t, c.name+": all records received", func() bool {
+			_, metrics := r.get("/metrics")
+			return strings.Contains(metrics, received)
+		})
+		cancel()
+		if err := <-ended; failureOf(t, err).code != codes.Canceled {
+			t.Errorf("%s: %v", c.name, err)
+		}
+		eventually(t, c.name+": the end of the call", func() bool { return strings.Count(r.log.String(), `"code":"CANCELLED"`) == i+1 })
+	}
+}

@@ -108,6 +108,8 @@ type calibrationRun struct {
 	seen *calibration.Data
 	// incomplete says that records were left out or that there is no policy.
 	incomplete bool
+	// stages show how far reading and computing are; nil says nothing.
+	stages *progress.Stages
 }
 
 func (a *app) calibration(command *cobra.Command, flags *calibrateFlags) (*calibrationRun, error) {
@@ -120,6 +122,10 @@ func (a *app) calibration(command *cobra.Command, flags *calibrateFlags) (*calib
 	}
 	flags.input.MaxLine = backend.maxMessageBytes
 	c := &calibrationRun{app: a, ctx: command.Context(), flags: flags, backend: backend}
+	if !flags.quiet {
+		c.stages = progress.NewStages(a.err, !flags.noProgress && progress.IsTerminal(a.err))
+		c.ctx = calibration.WithProgress(c.ctx, c.stages.Show)
+	}
 	if flags.report != "" || flags.plots != "" {
 		c.seen = new(calibration.Data)
 	}
@@ -127,8 +133,9 @@ func (a *app) calibration(command *cobra.Command, flags *calibrateFlags) (*calib
 }
 
 func (c *calibrationRun) say(format string, args ...any) {
-	if !c.flags.quiet {
-		fmt.Fprintf(c.app.err, "plumbline: "+format+"\n", args...)
+	if c.stages != nil {
+		c.stages.Close()
+		c.stages.Println("plumbline: " + fmt.Sprintf(format, args...))
 	}
 }
 
@@ -157,6 +164,9 @@ func call[Req, Res any](
 		readErr = c.read(func(r *plumblinev1.CalibrationRecord) error { return send(frame(r)) })
 	}()
 	response, err := rpc(ctx, frameSource[Req]{frames, &readErr})
+	if c.stages != nil {
+		c.stages.Close()
+	}
 	switch {
 	case c.ctx.Err() != nil:
 		c.say("interrupted")
@@ -193,12 +203,13 @@ func (s frameSource[Req]) Recv() (*Req, error) {
 
 // read reads the records, shows how far it is, and keeps what the report needs.
 func (c *calibrationRun) read(take func(*plumblinev1.CalibrationRecord) error) error {
-	bar := c.bar()
-	defer bar.Close()
-	left := 0
+	done, left := 0, 0
+	total := c.total()
 	err := c.flags.input.Read(c.app.in, labelled.Visitor{
 		Record: func(r *plumblinev1.CalibrationRecord) error {
-			bar.Add()
+			if done++; c.stages != nil {
+				c.stages.Show("records read", done, total)
+			}
 			if c.seen != nil {
 				if err := c.seen.Add(calibration.FromMessage(r)); err != nil {
 					return err
@@ -208,8 +219,8 @@ func (c *calibrationRun) read(take func(*plumblinev1.CalibrationRecord) error) e
 		},
 		Failed: func(place string, err error) {
 			left++
-			if !c.flags.quiet {
-				bar.Println(place + ": " + unreadable(err))
+			if c.stages != nil {
+				c.stages.Println(place + ": " + unreadable(err))
 			}
 		},
 	})
@@ -226,16 +237,17 @@ func unreadable(err error) string {
 	return err.Error()
 }
 
-func (c *calibrationRun) bar() *progress.Bar {
-	draw := !c.flags.quiet && !c.flags.noProgress && progress.IsTerminal(c.app.err)
-	total := progress.Unknown
-	if draw {
-		name := cmp.Or(c.flags.input.Signals, c.flags.input.In)
-		if lines, known := files.CountLines(name, records.Count); known && filepath.Ext(name) != ".parquet" {
-			total = lines
-		}
+// total is how many records the input has, where they can be counted beforehand.
+func (c *calibrationRun) total() int {
+	name := cmp.Or(c.flags.input.Signals, c.flags.input.In)
+	if c.stages == nil || filepath.Ext(name) == ".parquet" {
+		return progress.Unknown
 	}
-	return progress.New(c.app.err, total, draw)
+	lines, known := files.CountLines(name, records.Count)
+	if !known {
+		return progress.Unknown
+	}
+	return lines
 }
 
 // finish writes the answer, the report and the plots.
@@ -246,7 +258,7 @@ func (c *calibrationRun) finish(response proto.Message, in report.Input) error {
 	}
 	if c.flags.report != "" {
 		var page bytes.Buffer
-		if err := report.Write(&page, in); err != nil {
+		if err := report.Write(c.ctx, &page, in); err != nil {
 			return fmt.Errorf("--report: %w", err)
 		}
 		if err := os.WriteFile(c.flags.report, page.Bytes(), 0o644); err != nil {
@@ -254,7 +266,7 @@ func (c *calibrationRun) finish(response proto.Message, in report.Input) error {
 		}
 	}
 	if c.flags.plots != "" {
-		if err := writePlots(c.flags.plots, c.flags.plotFormat, in); err != nil {
+		if err := writePlots(c.ctx, c.flags.plots, c.flags.plotFormat, in); err != nil {
 			return fmt.Errorf("--plots: %w", err)
 		}
 	}
@@ -305,8 +317,8 @@ func writePolicy(name string, policy *plumblinev1.Policy) error {
 // unfitForNames are the characters of a plot's name that a file's has not.
 var unfitForNames = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-func writePlots(dir, format string, in report.Input) error {
-	plots, err := report.Plots(in)
+func writePlots(ctx context.Context, dir, format string, in report.Input) error {
+	plots, err := report.Plots(ctx, in)
 	if err != nil {
 		return err
 	}

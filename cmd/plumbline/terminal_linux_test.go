@@ -56,6 +56,78 @@ func onTerminal(t *testing.T, arguments ...string) string {
 	return <-shown
 }
 
+func TestCalibrationShowsItsStages(t *testing.T) {
+	t.Parallel()
+	in := filepath.Join(t.TempDir(), "in.jsonl")
+	if err := os.WriteFile(in, []byte(calibrationLines(400)+"nonsense\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		arguments []string
+		stages    []string
+	}{
+		{[]string{"fit", "--data-name", "made"}, []string{"records read", "401", "line 401: ", "digest of the records", "separation of signals", "60/60", "figures held out"}},
+		{[]string{"evaluate", "--score", "final_conf"}, []string{"records read", "figures by group", "calibration of the score"}},
+		{[]string{"compare", "--score", "final_conf", "--against", "noise"}, []string{"differences", "90/90"}},
+		{[]string{"replay", "--score", "final_conf", "--below"}, []string{"figures of routings", "benefit of retrieval"}},
+	} {
+		arguments := append([]string{"calibrate", c.arguments[0], "--in", in, "--bootstrap", "30"}, c.arguments[1:]...)
+		shown := onTerminal(t, arguments...)
+		for _, stage := range c.stages {
+			if !strings.Contains(shown, stage) {
+				t.Errorf("%v: %q is not among %q", c.arguments, stage, shown)
+			}
+		}
+		if shown := onTerminal(t, append(arguments, "--quiet")...); shown != "" {
+			t.Errorf("--quiet shows %q", shown)
+		}
+		if shown := onTerminal(t, append(arguments, "--no-progress")...); strings.Contains(shown, "figures") || !strings.Contains(shown, "line 401: ") {
+			t.Errorf("--no-progress shows %q", shown)
+		}
+		if got := plumbline(t, "", arguments...); strings.Contains(got.stderr, "figures") {
+			t.Errorf("to a pipe: %q", got.stderr)
+		}
+	}
+}
+
+// TestAnInterruptEndsAFit whose bootstrap would take minutes.
+func TestAnInterruptEndsAFit(t *testing.T) {
+	t.Parallel()
+	in := filepath.Join(t.TempDir(), "in.jsonl")
+	if err := os.WriteFile(in, []byte(calibrationLines(2000)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	screen, tty := terminal(t)
+	command := program(t.Context(), "calibrate", "fit", "--data-name", "made", "--in", in, "--bootstrap", "1000000")
+	command.Stdout, command.Stderr = io.Discard, tty
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = tty.Close() // the program has its own
+	var shown bytes.Buffer
+	for part := make([]byte, 1024); !strings.Contains(shown.String(), "separation of signals"); {
+		n, err := screen.Read(part)
+		if err != nil {
+			t.Fatalf("%v after %q", err, shown.String())
+		}
+		shown.Write(part[:n])
+	}
+	rest := make(chan string, 1)
+	go func() {
+		text, _ := io.ReadAll(screen)
+		rest <- string(text)
+	}()
+	if err := command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if code := exitCode(t, command.Wait()); code != 130 {
+		t.Errorf("exit code %d", code)
+	}
+	if text := <-rest; !strings.Contains(text, "interrupted") {
+		t.Errorf("shown: %q", text)
+	}
+}
+
 func TestProgressIsForTerminals(t *testing.T) {
 	t.Parallel()
 	in := filepath.Join(t.TempDir(), "in.jsonl")

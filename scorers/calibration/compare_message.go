@@ -2,6 +2,7 @@ package calibration
 
 import (
 	"cmp"
+	"context"
 	"math"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
@@ -18,11 +19,11 @@ func nextAbove(v float64) float64 { return math.Nextafter(v, math.Inf(1)) }
 // compare measures the second evaluation against the first on the records that
 // both can measure: over all of them, then by group. The tests of the groups,
 // or the one of all records where there are no groups, are one family.
-func compare(first, second evaluation, m *plumblinev1.EvaluateOptions, index []int) ([]*plumblinev1.PairedComparison, error) {
+func compare(ctx context.Context, first, second evaluation, m *plumblinev1.EvaluateOptions, index []int) ([]*plumblinev1.PairedComparison, error) {
 	c := comparison{
 		first: first, second: second,
-		draws: cmp.Or(int(m.GetBootstrap()), differenceDraws),
-		names: [2]string{cmp.Or(m.GetPolicy(), m.GetScore()), cmp.Or(m.GetAgainstPolicy(), m.GetAgainstScore())},
+		resampling: stats.Resampling{Draws: cmp.Or(int(m.GetBootstrap()), differenceDraws), Seed: first.resampling.Seed},
+		names:      [2]string{cmp.Or(m.GetPolicy(), m.GetScore()), cmp.Or(m.GetAgainstPolicy(), m.GetAgainstScore())},
 	}
 	if first.gate == nil {
 		_, _, index = first.column(index)
@@ -31,14 +32,19 @@ func compare(first, second evaluation, m *plumblinev1.EvaluateOptions, index []i
 			return nil, score.MissingInput("no labelled record has both scores")
 		}
 	}
-	all := c.measure(index, Group{})
 	byGroup := first.data.byGroup(index)
+	sets := 1 // of records: all, and the groups if there are several
+	if len(byGroup) > 1 {
+		sets += len(byGroup)
+	}
+	c.resampling = begin(ctx, "differences", sets*c.resampling.Draws).counting(c.resampling, 1)
+	all := c.measure(ctx, index, Group{})
 	if len(byGroup) < 2 {
 		return all, adjust(all)
 	}
 	var groups []*plumblinev1.PairedComparison
 	for _, group := range sortedGroups(byGroup) {
-		groups = append(groups, c.measure(byGroup[group], group)...)
+		groups = append(groups, c.measure(ctx, byGroup[group], group)...)
 	}
 	return append(all, groups...), adjust(groups)
 }
@@ -65,16 +71,16 @@ func adjust(family []*plumblinev1.PairedComparison) error {
 // comparison is one compare call.
 type comparison struct {
 	first, second evaluation
-	draws         int
+	resampling    stats.Resampling
 	names         [2]string
 }
 
 // measure returns the differences on the given records.
-func (c comparison) measure(index []int, group Group) []*plumblinev1.PairedComparison {
+func (c comparison) measure(ctx context.Context, index []int, group Group) []*plumblinev1.PairedComparison {
 	if c.first.gate != nil {
-		return c.policies(index, group)
+		return c.policies(ctx, index, group)
 	}
-	return c.scores(index, group)
+	return c.scores(ctx, index, group)
 }
 
 func (c comparison) message(group Group, metric string) *plumblinev1.PairedComparison {
@@ -85,15 +91,18 @@ func (c comparison) message(group Group, metric string) *plumblinev1.PairedCompa
 
 // policies compares decisions: differences of all figures, and a test of which
 // records are decided rightly.
-func (c comparison) policies(index []int, group Group) []*plumblinev1.PairedComparison {
+func (c comparison) policies(ctx context.Context, index []int, group Group) []*plumblinev1.PairedComparison {
 	labels := c.first.data.labels(index)
-	a := Decide(c.first.data, index, c.first.gate, InputName)
-	b := Decide(c.first.data, index, c.second.gate, InputName)
-
-	figures, err := stats.Bootstrap(len(index), c.draws, c.first.seed, len(decisionFigures), func(weights []int, out []float64) {
+	a, errA := Decide(ctx, c.first.data, index, c.first.gate, InputName)
+	b, errB := Decide(ctx, c.first.data, index, c.second.gate, InputName)
+	if errA != nil || errB != nil {
+		return nil
+	}
+	first, other := decisionsOf(a, labels), decisionsOf(b, labels)
+	figures, err := stats.Bootstrap(ctx, len(index), c.resampling, len(decisionFigures), func(weights []int, out []float64) {
 		second := make([]float64, len(decisionFigures))
-		decisions(a, labels, weights, out)
-		decisions(b, labels, weights, second)
+		first.figures(weights, out)
+		other.figures(weights, second)
 		for f := range out {
 			out[f] -= second[f]
 		}
@@ -128,7 +137,7 @@ func rightness(fired, labels []bool) []float64 {
 
 // scores compares the orders that two scores give, and their squared errors
 // where both are probabilities.
-func (c comparison) scores(index []int, group Group) []*plumblinev1.PairedComparison {
+func (c comparison) scores(ctx context.Context, index []int, group Group) []*plumblinev1.PairedComparison {
 	a, labels, _ := c.first.column(index)
 	b, _, _ := c.second.column(index)
 	first, errA := stats.NewRanked(a, labels)
@@ -142,7 +151,7 @@ func (c comparison) scores(index []int, group Group) []*plumblinev1.PairedCompar
 		names = append(names, "brier")
 	}
 	lossA, lossB := squaredErrors(a, labels), squaredErrors(b, labels)
-	figures, err := stats.Bootstrap(len(index), c.draws, c.first.seed, len(names), func(weights []int, out []float64) {
+	figures, err := stats.Bootstrap(ctx, len(index), c.resampling, len(names), func(weights []int, out []float64) {
 		out[0] = first.AUROC(weights) - second.AUROC(weights)
 		out[1] = first.AUPRC(weights) - second.AUPRC(weights)
 		out[2] = first.AURC(weights) - second.AURC(weights)

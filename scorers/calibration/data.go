@@ -2,6 +2,7 @@ package calibration
 
 import (
 	"cmp"
+	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
@@ -318,29 +319,43 @@ func (d *Data) column(name string, index []int) (values []float64, labels []bool
 
 // Digest returns "sha256:" and the hexadecimal digest of the records' content
 // (ids, groups, labels, signals, F1 and costs of arms; not the split). It does
-// not depend on their order.
-func (d *Data) Digest() string {
+// not depend on their order. The error is that of ctx.
+func (d *Data) Digest(ctx context.Context) (string, error) {
 	names, arms := d.SignalNames(), slices.Sorted(maps.Keys(d.arms))
+	counted := begin(ctx, "digest of the records", len(d.records))
 	sums := make([][sha256.Size]byte, len(d.records))
-	var buffer []byte
-	for i, r := range d.records {
-		buffer = fmt.Appendf(buffer[:0], "%q %q %q %d", r.id, r.group.Dataset, r.group.Model, r.label)
-		for _, name := range names {
-			if v, ok := d.Signal(name, i); ok {
-				buffer = binary.BigEndian.AppendUint64(fmt.Appendf(buffer, " %q ", name), math.Float64bits(v))
-			}
+	err := inBlocks(ctx, len(sums), func(from, to int) {
+		var buffer []byte
+		for i := from; i < to; i++ {
+			buffer = d.appendContent(buffer[:0], i, names, arms)
+			sums[i] = sha256.Sum256(buffer)
 		}
-		for _, name := range arms {
-			if o, ok := d.Arm(name, i); ok {
-				buffer = fmt.Appendf(buffer, " %q %v", name, o)
-			}
-		}
-		sums[i] = sha256.Sum256(buffer)
+		counted.add(to - from)
+	})
+	if err != nil {
+		return "", err
 	}
 	slices.SortFunc(sums, func(a, b [sha256.Size]byte) int { return slices.Compare(a[:], b[:]) })
 	whole := sha256.New()
 	for _, sum := range sums {
 		whole.Write(sum[:])
 	}
-	return "sha256:" + hex.EncodeToString(whole.Sum(nil))
+	return "sha256:" + hex.EncodeToString(whole.Sum(nil)), nil
+}
+
+// appendContent appends what is digested of a record.
+func (d *Data) appendContent(to []byte, i int, names, arms []string) []byte {
+	r := d.records[i]
+	to = fmt.Appendf(to, "%q %q %q %d", r.id, r.group.Dataset, r.group.Model, r.label)
+	for _, name := range names {
+		if v, ok := d.Signal(name, i); ok {
+			to = binary.BigEndian.AppendUint64(fmt.Appendf(to, " %q ", name), math.Float64bits(v))
+		}
+	}
+	for _, name := range arms {
+		if o, ok := d.Arm(name, i); ok {
+			to = fmt.Appendf(to, " %q %v", name, o)
+		}
+	}
+	return to
 }

@@ -2,6 +2,7 @@ package calibration
 
 import (
 	"cmp"
+	"context"
 	"maps"
 	"slices"
 
@@ -18,13 +19,12 @@ type evaluation struct {
 	gate *gate.Gate
 	// score is the signal's name; below says that its positives are the low
 	// ones. Oriented scores at or above threshold count as predicted positive.
-	score     string
-	below     bool
-	threshold float64
-	draws     int
-	seed      uint64
-	bins      int
-	folds     int
+	score      string
+	below      bool
+	threshold  float64
+	resampling stats.Resampling
+	bins       int
+	folds      int
 }
 
 // Gates are the policies that an evaluation compares; either is nil where the
@@ -35,21 +35,22 @@ type Gates struct{ Policy, Against *gate.Gate }
 // labelled record, in all and by group, and against a second one if they name
 // it. A score counts as a probability, with calibration errors, if all its
 // values lie in [0, 1]; how well Platt's scaling and isotonic regression would
-// calibrate it is measured on folds that they were not fitted on.
-func Evaluate(d *Data, m *plumblinev1.EvaluateOptions, g Gates) (*plumblinev1.EvaluateResponse, error) {
+// calibrate it is measured on folds that they were not fitted on. The work ends
+// with ctx, whose error is then returned.
+func Evaluate(ctx context.Context, d *Data, m *plumblinev1.EvaluateOptions, g Gates) (*plumblinev1.EvaluateResponse, error) {
 	if err := checkEvaluateOptions(m); err != nil {
 		return nil, err
 	}
 	e := evaluation{
-		data: d, gate: g.Policy, score: m.GetScore(), below: m.GetBelow(), threshold: 0.5, seed: m.GetSeed(),
-		draws: cmp.Or(int(m.GetBootstrap()), 1000), bins: cmp.Or(int(m.GetBins()), 15), folds: cmp.Or(int(m.GetFolds()), 5),
+		data: d, gate: g.Policy, score: m.GetScore(), below: m.GetBelow(), threshold: 0.5,
+		resampling: stats.Resampling{Draws: cmp.Or(int(m.GetBootstrap()), 1000), Seed: m.GetSeed()}, bins: cmp.Or(int(m.GetBins()), 15), folds: cmp.Or(int(m.GetFolds()), 5),
 	}
 	if m.Threshold != nil {
 		e.threshold = orient(m.GetThreshold(), !e.below)
 	}
 	response := &plumblinev1.EvaluateResponse{}
 	index := selectLabelled(d, m.GetSplit(), response)
-	figures, n, err := e.measure(index)
+	figures, n, err := e.counted(ctx, "figures", 1).measure(ctx, index)
 	if err != nil {
 		return nil, err
 	}
@@ -57,21 +58,21 @@ func Evaluate(d *Data, m *plumblinev1.EvaluateOptions, g Gates) (*plumblinev1.Ev
 	if left := len(index) - n; left > 0 {
 		response.Warnings = append(response.Warnings, warnf("%d of %d records lack the score and are left out", left, len(index)))
 	}
-	response.Groups = e.groups(index)
+	response.Groups = e.groups(ctx, index)
 	if e.gate == nil {
-		response.Reliability = e.reliability(index)
+		response.Reliability = e.reliability(ctx, index)
 		response.Curves = e.curves(index)
 	}
-	if m.GetAgainstPolicy() == "" && m.GetAgainstScore() == "" {
-		return response, nil
+	if ctx.Err() != nil || m.GetAgainstPolicy() == "" && m.GetAgainstScore() == "" {
+		return response, ctx.Err()
 	}
 	second := e
 	second.gate, second.score, second.below = g.Against, m.GetAgainstScore(), m.GetAgainstBelow()
-	if figures, n, err := second.measure(index); err == nil {
+	if figures, n, err := second.counted(ctx, "figures of the second", 1).measure(ctx, index); err == nil {
 		response.AgainstMetrics = estimates(figures, n)
 	}
-	response.Comparisons, err = compare(e, second, m, index)
-	return response, err
+	response.Comparisons, err = compare(ctx, e, second, m, index)
+	return response, cmp.Or(ctx.Err(), err)
 }
 
 func checkEvaluateOptions(m *plumblinev1.EvaluateOptions) error {
@@ -115,9 +116,19 @@ func (e evaluation) column(index []int) (scores []float64, labels []bool, presen
 	return Orient(scores, !e.below), labels, present
 }
 
+// counted is the evaluation with the draws of so many measurements as a stage.
+func (e evaluation) counted(ctx context.Context, stage string, measurements int) evaluation {
+	bootstraps := 1
+	if e.gate == nil {
+		bootstraps = 2 // order and decisions
+	}
+	e.resampling = begin(ctx, stage, measurements*bootstraps*e.resampling.Draws).counting(e.resampling, 1)
+	return e
+}
+
 // measure returns the figures of the given records and how many of them could
 // be measured.
-func (e evaluation) measure(index []int) (Figures, int, error) {
+func (e evaluation) measure(ctx context.Context, index []int) (Figures, int, error) {
 	if len(index) == 0 {
 		return nil, 0, score.TooFew("no labelled record to measure on")
 	}
@@ -125,25 +136,33 @@ func (e evaluation) measure(index []int) (Figures, int, error) {
 	var err error
 	n := len(index)
 	if e.gate != nil {
-		figures, err = MeasureDecisions(Decide(e.data, index, e.gate, InputName), e.data.labels(index), e.draws, e.seed)
+		figures, err = e.measurePolicy(ctx, index)
 	} else {
-		figures, n, err = e.measureScore(index)
+		figures, n, err = e.measureScore(ctx, index)
 	}
 	if err != nil {
 		return nil, 0, err
 	}
-	if rankings, _, err := MeasureRankings(e.data, index, e.draws, e.seed); err == nil {
+	if rankings, _, err := MeasureRankings(ctx, e.data, index, e.resampling); err == nil {
 		maps.Copy(figures, rankings)
 	}
 	return figures, n, nil
 }
 
-func (e evaluation) measureScore(index []int) (Figures, int, error) {
+func (e evaluation) measurePolicy(ctx context.Context, index []int) (Figures, error) {
+	fired, err := Decide(ctx, e.data, index, e.gate, InputName)
+	if err != nil {
+		return nil, err
+	}
+	return MeasureDecisions(ctx, fired, e.data.labels(index), e.resampling)
+}
+
+func (e evaluation) measureScore(ctx context.Context, index []int) (Figures, int, error) {
 	values, labels, _ := e.column(index)
 	if len(values) == 0 {
 		return nil, 0, score.MissingInput("no labelled record has the score %q", e.score)
 	}
-	figures, err := MeasureScore(values, labels, e.draws, e.seed)
+	figures, err := MeasureScore(ctx, values, labels, e.resampling)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -151,13 +170,13 @@ func (e evaluation) measureScore(index []int) (Figures, int, error) {
 	for i, v := range values {
 		fired[i] = v >= e.threshold
 	}
-	decisions, err := MeasureDecisions(fired, labels, e.draws, e.seed)
+	decisions, err := MeasureDecisions(ctx, fired, labels, e.resampling)
 	if err != nil {
 		return nil, 0, err
 	}
 	maps.Copy(figures, decisions)
 	if isProbability(values) {
-		losses, err := MeasureProbability(values, labels, e.bins, e.draws, e.seed)
+		losses, err := MeasureProbability(ctx, values, labels, e.bins, e.resampling)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -171,15 +190,16 @@ func isProbability(values []float64) bool {
 }
 
 // groups measures every group, if there are several.
-func (e evaluation) groups(index []int) []*plumblinev1.GroupMetrics {
+func (e evaluation) groups(ctx context.Context, index []int) []*plumblinev1.GroupMetrics {
 	byGroup := e.data.byGroup(index)
 	if len(byGroup) < 2 {
 		return nil
 	}
+	counted := e.counted(ctx, "figures by group", len(byGroup))
 	var out []*plumblinev1.GroupMetrics
 	for _, group := range sortedGroups(byGroup) {
 		metrics := &plumblinev1.GroupMetrics{Dataset: group.Dataset, Model: group.Model}
-		if figures, n, err := e.measure(byGroup[group]); err == nil {
+		if figures, n, err := counted.measure(ctx, byGroup[group]); err == nil {
 			metrics.Metrics = estimates(figures, n)
 		}
 		out = append(out, metrics)
@@ -197,11 +217,19 @@ func (d *Data) byGroup(index []int) map[Group][]int {
 
 // reliability measures the score as it is, if it is a probability, and as
 // calibrated on other folds. What cannot be fitted is left out.
-func (e evaluation) reliability(index []int) []*plumblinev1.Reliability {
+func (e evaluation) reliability(ctx context.Context, index []int) []*plumblinev1.Reliability {
 	values, labels, present := e.column(index)
+	calibrations := 0
+	if isProbability(values) {
+		calibrations++
+	}
+	if e.folds > 1 {
+		calibrations += 2
+	}
+	counted := begin(ctx, "calibration of the score", calibrations*e.resampling.Draws)
 	var out []*plumblinev1.Reliability
 	add := func(calibration string, probabilities []float64) {
-		figures, err := MeasureProbability(probabilities, labels, e.bins, e.draws, e.seed)
+		figures, err := MeasureProbability(ctx, probabilities, labels, e.bins, counted.counting(e.resampling, 1))
 		if err != nil {
 			return
 		}
@@ -217,11 +245,11 @@ func (e evaluation) reliability(index []int) []*plumblinev1.Reliability {
 		add("raw", values)
 	}
 	if e.folds > 1 {
-		fold := e.data.foldsOf(present, e.folds, e.seed)
-		if p, err := crossFitted(values, labels, fold, e.folds, func(s []float64, l []bool) (predictor, error) { return stats.FitPlatt(s, l) }); err == nil {
+		fold := e.data.foldsOf(present, e.folds, e.resampling.Seed)
+		if p, err := crossFitted(ctx, values, labels, fold, e.folds, func(s []float64, l []bool) (predictor, error) { return stats.FitPlatt(ctx, s, l) }); err == nil {
 			add("platt", p)
 		}
-		if p, err := crossFitted(values, labels, fold, e.folds, func(s []float64, l []bool) (predictor, error) { return stats.FitIsotonic(s, l) }); err == nil {
+		if p, err := crossFitted(ctx, values, labels, fold, e.folds, func(s []float64, l []bool) (predictor, error) { return stats.FitIsotonic(s, l) }); err == nil {
 			add("isotonic", p)
 		}
 	}
@@ -243,9 +271,12 @@ type predictor interface{ Predict(score float64) float64 }
 
 // crossFitted returns for every record the probability by a calibration that
 // was fitted on the other folds.
-func crossFitted(scores []float64, labels []bool, fold []int, folds int, fit func([]float64, []bool) (predictor, error)) ([]float64, error) {
+func crossFitted(ctx context.Context, scores []float64, labels []bool, fold []int, folds int, fit func([]float64, []bool) (predictor, error)) ([]float64, error) {
 	out := make([]float64, len(scores))
 	for held := range folds {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		var s []float64
 		var l []bool
 		for i, f := range fold {

@@ -2,6 +2,7 @@ package calibration
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"slices"
@@ -69,6 +70,8 @@ func DefaultOptions() Options {
 	}
 }
 
+func (o Options) resampling() stats.Resampling { return stats.Resampling{Draws: o.Draws, Seed: o.Seed} }
+
 // choosing returns the records that signals, directions and weights are chosen
 // on, and bounding those that thresholds are set on: the calibration split for
 // both, but for risk control its two halves. A guarantee holds for a rule that
@@ -117,7 +120,7 @@ type Verdict struct {
 // Select measures every signal on the calibration split, keeps those that pass
 // the bar, and drops of these what repeats a stronger one. Verdicts come with
 // the strongest signal first.
-func Select(d *Data, o Options) ([]Verdict, error) {
+func Select(ctx context.Context, d *Data, o Options) ([]Verdict, error) {
 	index := o.choosing(d)
 	if len(index) == 0 {
 		return nil, score.MissingInput("no record of the calibration split has a label")
@@ -129,9 +132,15 @@ func Select(d *Data, o Options) ([]Verdict, error) {
 	if len(names) == 0 {
 		return nil, score.MissingInput("no record has a signal")
 	}
+	counted := begin(ctx, "separation of signals", len(names)*o.Draws)
 	verdicts := make([]Verdict, len(names))
 	for i, name := range names {
-		verdicts[i] = separate(d, name, index, o)
+		verdicts[i].Signal = name
+	}
+	for some := range slices.Chunk(verdicts, rankedTogether(len(index))) {
+		if err := separate(ctx, d, some, index, o, counted); err != nil {
+			return nil, err
+		}
 	}
 	slices.SortStableFunc(verdicts, func(a, b Verdict) int {
 		return cmp.Or(cmp.Compare(strength(b), strength(a)), cmp.Compare(a.Signal, b.Signal))
@@ -153,46 +162,70 @@ func strength(v Verdict) float64 {
 // be lowest have an AUROC of 1 and an interval without width.
 const leastOfEachClass = 5
 
-func separate(d *Data, name string, index []int, o Options) Verdict {
-	v := Verdict{Signal: name}
-	values, labels, _ := d.column(name, index)
-	v.N, v.Complete = len(values), len(values) == len(index)
+// rankedTogether is how many signals of so many records are ranked at a time:
+// all but of millions of records, so that memory stays bounded.
+func rankedTogether(records int) int {
+	const most = 1 << 24
+	return max(1, most/records)
+}
+
+// separate measures signals. Those that equally many records have share draws:
+// drawing takes longer than a pass over what was drawn.
+func separate(ctx context.Context, d *Data, verdicts []Verdict, index []int, o Options, counted *stage) error {
+	type ranking struct {
+		verdict *Verdict
+		*stats.Ranked
+	}
+	bySize := map[int][]ranking{}
+	for i := range verdicts {
+		v := &verdicts[i]
+		values, labels, _ := d.column(v.Signal, index)
+		v.N, v.Complete = len(values), len(values) == len(index)
+		ranked, high, err := rankable(values, labels)
+		if err != nil {
+			v.Separation.Err, v.Reason = err, score.Reason(err).Reason
+			counted.add(o.Draws)
+			continue
+		}
+		v.PositiveIsHigh = high
+		if expected, known := o.Expected[v.Signal]; known {
+			v.Unexpected = expected != high
+		}
+		bySize[v.N] = append(bySize[v.N], ranking{v, ranked})
+	}
+	for n, rankings := range bySize {
+		intervals, err := stats.Bootstrap(ctx, n, counted.counting(o.resampling(), len(rankings)), len(rankings), func(weights []int, out []float64) {
+			for f, r := range rankings {
+				out[f] = r.AUROC(weights)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		for f, r := range rankings {
+			r.verdict.Separation = intervals[f]
+		}
+	}
+	return nil
+}
+
+// rankable ranks a signal in the direction in which it separates, or says why it
+// cannot be judged.
+func rankable(values []float64, labels []bool) (ranked *stats.Ranked, positiveIsHigh bool, err error) {
 	_, high, err := stats.Separation(values, labels)
 	if err != nil {
-		v.Separation.Err = err
-		v.Reason = score.Reason(err).Reason
-		return v
+		return nil, false, err
 	}
 	positives := countRouted(labels)
 	if fewest := min(positives, len(labels)-positives); fewest < leastOfEachClass {
-		v.Separation.Err = score.TooFew("needs %d records of each class that have the signal, got %d positive and %d negative",
+		return nil, false, score.TooFew("needs %d records of each class that have the signal, got %d positive and %d negative",
 			leastOfEachClass, positives, len(labels)-positives)
-		v.Reason = score.Reason(v.Separation.Err).Reason
-		return v
-	}
-	v.PositiveIsHigh = high
-	if expected, known := o.Expected[name]; known {
-		v.Unexpected = expected != high
 	}
 	if slices.Min(values) == slices.Max(values) {
-		v.Separation.Err = score.NotApplicable("the signal is constant")
-		v.Reason = "the signal is constant"
-		return v
+		return nil, false, score.NotApplicable("the signal is constant")
 	}
-	ranked, err := stats.NewRanked(Orient(values, high), labels)
-	if err != nil {
-		v.Separation.Err = err
-		return v
-	}
-	intervals, err := stats.Bootstrap(len(values), o.Draws, o.Seed, 1, func(weights []int, out []float64) {
-		out[0] = ranked.AUROC(weights)
-	})
-	if err != nil {
-		v.Separation.Err = err
-		return v
-	}
-	v.Separation = intervals[0]
-	return v
+	ranked, err = stats.NewRanked(Orient(values, high), labels)
+	return ranked, high, err
 }
 
 // keep marks the verdicts, strongest first.
@@ -388,7 +421,7 @@ type Classifier struct {
 // FitClassifier fits a logistic regression over the kept signals on the
 // calibration split and sets its threshold by the method. A signal that a
 // record lacks counts as the mean.
-func FitClassifier(d *Data, verdicts []Verdict, o Options) (Classifier, error) {
+func FitClassifier(ctx context.Context, d *Data, verdicts []Verdict, o Options) (Classifier, error) {
 	index := o.choosing(d)
 	var c Classifier
 	for _, v := range verdicts {
@@ -411,7 +444,7 @@ func FitClassifier(d *Data, verdicts []Verdict, o Options) (Classifier, error) {
 			targets[r] = 1
 		}
 	}
-	model, err := stats.FitLogistic(rows, targets, o.C)
+	model, err := stats.FitLogistic(ctx, rows, targets, o.C)
 	if err != nil {
 		return c, err
 	}
@@ -457,13 +490,13 @@ func strongest(verdicts []Verdict) (*Verdict, error) {
 // FitCalibrated fits Platt's scaling of the strongest kept signal and sets its
 // threshold by the method: a classifier of one term whose probability is
 // calibrated.
-func FitCalibrated(d *Data, verdicts []Verdict, o Options) (Classifier, error) {
+func FitCalibrated(ctx context.Context, d *Data, verdicts []Verdict, o Options) (Classifier, error) {
 	v, err := strongest(verdicts)
 	if err != nil {
 		return Classifier{}, err
 	}
 	values, labels, _ := d.column(v.Signal, o.choosing(d))
-	platt, err := stats.FitPlatt(values, labels)
+	platt, err := stats.FitPlatt(ctx, values, labels)
 	if err != nil {
 		return Classifier{}, err
 	}

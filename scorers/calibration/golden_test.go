@@ -108,7 +108,7 @@ var formulas = map[string]func(*testing.T, worked){
 		equal(t, "AUROC", v, err, w.number(t, "auroc"))
 	},
 	"auprc-ties": func(t *testing.T, w worked) {
-		figures, err := calibration.MeasureScore(w.Inputs.Scores, w.labels(), 10, 0)
+		figures, err := calibration.MeasureScore(t.Context(), w.Inputs.Scores, w.labels(), stats.Resampling{Draws: 10})
 		equal(t, "average precision", figures["auprc"].Value, err, w.number(t, "average_precision"))
 		equal(t, "prevalence", figures["prevalence"].Value, err, w.number(t, "prevalence"))
 	},
@@ -149,7 +149,7 @@ func checkRoute(t *testing.T, w worked) {
 		if err := d.Add(r); err != nil {
 			t.Fatal(err)
 		}
-		response, err := calibration.ReplayRecords(&d, &plumblinev1.ReplayOptions{
+		response, err := calibration.ReplayRecords(t.Context(), &d, &plumblinev1.ReplayOptions{
 			Score: "c", Below: true, Threshold: proto.Float64(w.Inputs.Tau[i]), Bootstrap: 1,
 		}, nil)
 		if err != nil {

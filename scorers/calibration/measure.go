@@ -1,6 +1,7 @@
 package calibration
 
 import (
+	"context"
 	"math"
 
 	"plumbline/scorers/calibration/stats"
@@ -12,8 +13,8 @@ import (
 type Figures map[string]stats.Interval
 
 // measure bootstraps several figures of the same draws and names them.
-func measure(n, draws int, seed uint64, statistic stats.Weighted, names ...string) (Figures, error) {
-	intervals, err := stats.Bootstrap(n, draws, seed, len(names), statistic)
+func measure(ctx context.Context, n int, r stats.Resampling, statistic stats.Weighted, names ...string) (Figures, error) {
+	intervals, err := stats.Bootstrap(ctx, n, r, len(names), statistic)
 	if err != nil {
 		return nil, err
 	}
@@ -30,34 +31,47 @@ var decisionFigures = [...]string{
 	"accuracy", "balanced_accuracy", "f1", "prevalence", "commit_error_rate",
 }
 
+// The places of some of them.
+const (
+	catchRate      = 0
+	escalationRate = 1
+)
+
 // MeasureDecisions measures fired against labels: the share of positives caught
 // (recall), of records and of negatives fired on, precision, accuracy, balanced
 // accuracy, F1, prevalence, and the share of positives among the records not
 // fired on, each with a bootstrap interval.
-func MeasureDecisions(fired, labels []bool, draws int, seed uint64) (Figures, error) {
+func MeasureDecisions(ctx context.Context, fired, labels []bool, r stats.Resampling) (Figures, error) {
 	if len(fired) != len(labels) {
 		return nil, score.InvalidInput("lists of unequal length: %d decisions, %d labels", len(fired), len(labels))
 	}
-	return measure(len(labels), draws, seed, func(weights []int, out []float64) {
-		decisions(fired, labels, weights, out)
-	}, decisionFigures[:]...)
+	return measure(ctx, len(labels), r, decisionsOf(fired, labels).figures, decisionFigures[:]...)
 }
 
-// decisions writes the decisionFigures; a quotient by zero is NaN, no figure.
-func decisions(fired, labels []bool, weights []int, out []float64) {
-	var tp, fp, tn, fn float64
-	for i, w := range weights {
-		switch weight := float64(w); {
-		case fired[i] && labels[i]:
-			tp += weight
-		case fired[i]:
-			fp += weight
-		case labels[i]:
-			fn += weight
-		default:
-			tn += weight
+// decisions are records by outcome: the number of each is twice whether the rule
+// fired and once whether the record is positive.
+type decisions []uint8
+
+func decisionsOf(fired, labels []bool) decisions {
+	d := make(decisions, len(fired))
+	for i := range d {
+		if fired[i] {
+			d[i] += 2
+		}
+		if labels[i] {
+			d[i]++
 		}
 	}
+	return d
+}
+
+// figures writes the decisionFigures; a quotient by zero is NaN, no figure.
+func (d decisions) figures(weights []int, out []float64) {
+	var sums [4]int
+	for i, w := range weights {
+		sums[d[i]%4] += w
+	}
+	tn, fn, fp, tp := float64(sums[0]), float64(sums[1]), float64(sums[2]), float64(sums[3])
 	n := tp + fp + tn + fn
 	out[0] = tp / (tp + fn)
 	out[1] = (tp + fp) / n
@@ -73,24 +87,24 @@ func decisions(fired, labels []bool, weights []int, out []float64) {
 // MeasureScore measures how a score orders positives above negatives: AUROC,
 // average precision, prevalence, and the area under the risk–coverage curve
 // where the highest scores are covered first and a negative is an error.
-func MeasureScore(scores []float64, labels []bool, draws int, seed uint64) (Figures, error) {
+func MeasureScore(ctx context.Context, scores []float64, labels []bool, r stats.Resampling) (Figures, error) {
 	ranked, err := stats.NewRanked(scores, labels)
 	if err != nil {
 		return nil, err
 	}
-	return measure(len(labels), draws, seed, func(weights []int, out []float64) {
+	return measure(ctx, len(labels), r, func(weights []int, out []float64) {
 		out[0], out[1] = ranked.AUROC(weights), ranked.AUPRC(weights)
 		out[2], out[3] = prevalence(labels, weights), ranked.AURC(weights)
 	}, "auroc", "auprc", "prevalence", "aurc")
 }
 
 // MeasureRankCorrelation measures Spearman's ρ of two lists.
-func MeasureRankCorrelation(x, y []float64, draws int, seed uint64) (Figures, error) {
+func MeasureRankCorrelation(ctx context.Context, x, y []float64, r stats.Resampling) (Figures, error) {
 	pair, err := stats.NewRankedPair(x, y)
 	if err != nil {
 		return nil, err
 	}
-	return measure(len(x), draws, seed, func(weights []int, out []float64) {
+	return measure(ctx, len(x), r, func(weights []int, out []float64) {
 		out[0] = pair.Spearman(weights)
 	}, "spearman")
 }
@@ -118,7 +132,7 @@ type binning struct {
 // 5, 10 and 15 of equal width ("ece_5" …), and over bins by the confidence of
 // the predicted class ("ece_predicted_class"). Bins of equal mass are those of
 // the whole data.
-func MeasureProbability(probabilities []float64, labels []bool, bins, draws int, seed uint64) (Figures, error) {
+func MeasureProbability(ctx context.Context, probabilities []float64, labels []bool, bins int, r stats.Resampling) (Figures, error) {
 	if _, err := stats.Brier(probabilities, labels); err != nil {
 		return nil, err
 	}
@@ -137,7 +151,7 @@ func MeasureProbability(probabilities []float64, labels []bool, bins, draws int,
 			names = append(names, b.mce)
 		}
 	}
-	return measure(len(labels), draws, seed, func(weights []int, out []float64) {
+	return measure(ctx, len(labels), r, func(weights []int, out []float64) {
 		brier := ranked.Brier(probabilities, weights)
 		out = append(out[:0], logLoss(probabilities, labels, weights), brier.Brier, brier.Reliability, brier.Resolution, brier.Uncertainty)
 		for _, b := range binnings {

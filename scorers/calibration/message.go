@@ -1,6 +1,7 @@
 package calibration
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -140,8 +141,9 @@ func priceOf(lambda float64, unit plumblinev1.CostUnit) func(Cost) float64 {
 // measures the policy on the held-out split. provenance adds what this package
 // cannot know: when, and by which version of the program. A policy that is not attainable is an
 // answer: the response then has a status and a reason in its place. An error is
-// a *score.Missing for options that make no sense.
-func Fit(d *Data, m *plumblinev1.FitOptions, provenance *plumblinev1.Provenance) (*plumblinev1.FitResponse, error) {
+// a *score.Missing for options that make no sense, or that of ctx, with which
+// the work ends.
+func Fit(ctx context.Context, d *Data, m *plumblinev1.FitOptions, provenance *plumblinev1.Provenance) (*plumblinev1.FitResponse, error) {
 	o, err := optionsOf(m)
 	if err != nil {
 		return nil, err
@@ -156,14 +158,19 @@ func Fit(d *Data, m *plumblinev1.FitOptions, provenance *plumblinev1.Provenance)
 	response := &plumblinev1.FitResponse{
 		CalibrationSize: uint64(len(calibration)), TestSize: uint64(len(test)),
 	}
-	verdicts, err := Select(d, o)
+	naming := namingOf(m, o, provenance, response)
+	if naming.Provenance.DataDigest, err = d.Digest(ctx); err != nil {
+		return nil, err
+	}
+	verdicts, err := Select(ctx, d, o)
 	if err != nil {
 		return nil, err
 	}
-	naming := namingOf(m, o, provenance, response)
-	naming.Provenance.DataDigest = d.Digest()
-	policy, err := fitPolicy(d, verdicts, m.GetCombination(), o, naming)
-	response.Signals = verdictMessages(d, verdicts, o)
+	policy, err := fitPolicy(ctx, d, verdicts, m.GetCombination(), o, naming)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	response.Signals = verdictMessages(ctx, d, verdicts, o)
 	if err != nil {
 		missing := score.Reason(err)
 		response.Status, response.Reason = missing.Status, missing.Reason
@@ -177,18 +184,22 @@ func Fit(d *Data, m *plumblinev1.FitOptions, provenance *plumblinev1.Provenance)
 	for _, w := range warnings {
 		response.Warnings = append(response.Warnings, w.String())
 	}
-	response.Warnings = append(response.Warnings, unread(d, calibration, g)...)
-	e := evaluation{data: d, gate: g, draws: o.Draws, seed: o.Seed}
-	if figures, n, err := e.measure(test); err == nil {
+	refusals, err := unread(ctx, d, calibration, g)
+	if err != nil {
+		return nil, err
+	}
+	response.Warnings = append(response.Warnings, refusals...)
+	e := evaluation{data: d, gate: g, resampling: o.resampling()}
+	if figures, n, err := e.counted(ctx, "figures held out", 1).measure(ctx, test); err == nil {
 		response.Metrics = estimates(figures, n)
 	} else {
 		response.Warnings = append(response.Warnings, "no held-out figures: "+score.Reason(err).Reason)
 	}
-	if figures, n, err := e.measure(calibration); err == nil {
+	if figures, n, err := e.counted(ctx, "figures of the calibration split", 1).measure(ctx, calibration); err == nil {
 		response.CalibrationMetrics = estimates(figures, n)
 	}
-	response.Groups = e.groups(test)
-	return response, nil
+	response.Groups = e.groups(ctx, test)
+	return response, ctx.Err()
 }
 
 // Prepare labels and divides the records as Fit does, for whoever looks at the
@@ -264,10 +275,13 @@ func describeMethod(m *plumblinev1.FitOptions, o Options) string {
 // unread warns of signals that the policy takes for missing though records have
 // them: an input that is named as a score of the telemetry has that score's
 // range.
-func unread(d *Data, index []int, g *gate.Gate) []string {
+func unread(ctx context.Context, d *Data, index []int, g *gate.Gate) ([]string, error) {
 	inputs := inputsOf(d, InputName)
 	refused := map[string]int{}
-	for _, i := range index {
+	for r, i := range index {
+		if r%recordsPerLook == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
 		missing := g.Decide(valuesOf(d, i, inputs)).Missing
 		if len(missing) == 0 {
 			continue
@@ -283,11 +297,15 @@ func unread(d *Data, index []int, g *gate.Gate) []string {
 		warnings = append(warnings, warnf("%s lies outside the range of the score of that name on %d of %d records, "+
 			"where the policy takes it for missing: give a signal that means something else another name", name, refused[name], len(index)))
 	}
-	return warnings
+	return warnings, nil
 }
 
+// recordsPerLook is how many records a loop passes between two looks at its
+// context.
+const recordsPerLook = 1024
+
 // fitPolicy sets thresholds and builds the policy; verdicts are updated.
-func fitPolicy(d *Data, verdicts []Verdict, combination plumblinev1.Combination, o Options, n Naming) (*plumblinev1.Policy, error) {
+func fitPolicy(ctx context.Context, d *Data, verdicts []Verdict, combination plumblinev1.Combination, o Options, n Naming) (*plumblinev1.Policy, error) {
 	switch combination {
 	case plumblinev1.Combination_COMBINATION_UNSPECIFIED, plumblinev1.Combination_COMBINATION_ANY_FLOOR:
 		if err := SetFloors(d, verdicts, o); err != nil {
@@ -300,13 +318,13 @@ func fitPolicy(d *Data, verdicts []Verdict, combination plumblinev1.Combination,
 		}
 		return FloorsPolicy(verdicts, n), nil
 	case plumblinev1.Combination_COMBINATION_LOGISTIC:
-		c, err := FitClassifier(d, verdicts, o)
+		c, err := FitClassifier(ctx, d, verdicts, o)
 		if err != nil {
 			return nil, err
 		}
 		return ClassifierPolicy(c, n), nil
 	default: // Platt's; the schema admits no other
-		c, err := FitCalibrated(d, verdicts, o)
+		c, err := FitCalibrated(ctx, d, verdicts, o)
 		if err != nil {
 			return nil, err
 		}
@@ -322,9 +340,10 @@ func (d *Data) labels(index []int) []bool {
 	return labels
 }
 
-func verdictMessages(d *Data, verdicts []Verdict, o Options) []*plumblinev1.SignalVerdict {
-	index := d.labelled(Calibration)
+func verdictMessages(ctx context.Context, d *Data, verdicts []Verdict, o Options) []*plumblinev1.SignalVerdict {
 	out := make([]*plumblinev1.SignalVerdict, 0, len(verdicts))
+	var floors []floorDecisions
+	index := d.labelled(Calibration)
 	for _, v := range verdicts {
 		m := &plumblinev1.SignalVerdict{
 			Signal: v.Signal, Separation: estimate(v.Separation, v.N), Direction: direction(v),
@@ -335,16 +354,22 @@ func verdictMessages(d *Data, verdicts []Verdict, o Options) []*plumblinev1.Sign
 		}
 		if v.Kept && v.Floor.N > 0 {
 			m.Threshold = &v.Floor.Threshold
-			describeFloor(m, d, v, index, o)
+			floors = append(floors, floorDecisions{m, d.decisionsOf(v, index)})
 		}
 		out = append(out, m)
 	}
+	describeFloors(ctx, floors, o)
 	return out
 }
 
-// describeFloor adds what a signal's floor does on the calibration split.
-func describeFloor(m *plumblinev1.SignalVerdict, d *Data, v Verdict, index []int, o Options) {
-	values, labels, present := d.column(v.Signal, index)
+// floorDecisions is what a signal's floor does on the calibration split.
+type floorDecisions struct {
+	message *plumblinev1.SignalVerdict
+	decisions
+}
+
+func (d *Data) decisionsOf(v Verdict, index []int) decisions {
+	values, labels, _ := d.column(v.Signal, index)
 	fired := make([]bool, len(values))
 	for i, value := range values {
 		fired[i] = value < v.Floor.Threshold
@@ -352,12 +377,32 @@ func describeFloor(m *plumblinev1.SignalVerdict, d *Data, v Verdict, index []int
 			fired[i] = value > v.Floor.Threshold
 		}
 	}
-	figures, err := MeasureDecisions(fired, labels, o.Draws, o.Seed)
-	if err != nil {
-		return
+	return decisionsOf(fired, labels)
+}
+
+// describeFloors adds to the messages what the floors do. As with separations,
+// signals that equally many records have share draws.
+func describeFloors(ctx context.Context, floors []floorDecisions, o Options) {
+	counted := begin(ctx, "figures of floors", len(floors)*o.Draws)
+	bySize := map[int][]floorDecisions{}
+	for _, f := range floors {
+		bySize[len(f.decisions)] = append(bySize[len(f.decisions)], f)
 	}
-	m.CatchRate = estimate(figures["catch_rate"], len(present))
-	m.EscalationRate = estimate(figures["escalation_rate"], len(present))
+	width := len(decisionFigures)
+	for n, some := range bySize {
+		figures, err := stats.Bootstrap(ctx, n, counted.counting(o.resampling(), len(some)), width*len(some), func(weights []int, out []float64) {
+			for i, f := range some {
+				f.figures(weights, out[i*width:])
+			}
+		})
+		if err != nil {
+			return // of ctx, which the caller looks at
+		}
+		for i, f := range some {
+			f.message.CatchRate = estimate(figures[i*width+catchRate], n)
+			f.message.EscalationRate = estimate(figures[i*width+escalationRate], n)
+		}
+	}
 }
 
 func direction(v Verdict) plumblinev1.WeakWhen {

@@ -46,7 +46,7 @@ func synthetic(t *testing.T, n int) *calibration.Data {
 
 func TestFitKeepsWhatSeparatesAndDropsRepeats(t *testing.T) {
 	options := &plumblinev1.FitOptions{PolicyName: "made", DataName: "made", Seed: 1}
-	r, err := calibration.Fit(synthetic(t, 2000), options, nil)
+	r, err := calibration.Fit(t.Context(), synthetic(t, 2000), options, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestFitKeepsWhatSeparatesAndDropsRepeats(t *testing.T) {
 	if !r.GetPolicy().GetProvenance().GetCalibrated() {
 		t.Error("a fitted policy is calibrated")
 	}
-	again, err := calibration.Fit(synthetic(t, 2000), options, nil)
+	again, err := calibration.Fit(t.Context(), synthetic(t, 2000), options, nil)
 	if err != nil || !proto.Equal(r, again) {
 		t.Errorf("the same data and seed gave another policy: %v", err)
 	}
@@ -92,7 +92,7 @@ func TestEveryCombinationGivesAPolicyThatCompilesAndWorks(t *testing.T) {
 			plumblinev1.ThresholdMethod_THRESHOLD_METHOD_TARGET_RECALL,
 			plumblinev1.ThresholdMethod_THRESHOLD_METHOD_BUDGET_QUANTILE,
 		} {
-			r, err := calibration.Fit(synthetic(t, 1000), &plumblinev1.FitOptions{
+			r, err := calibration.Fit(t.Context(), synthetic(t, 1000), &plumblinev1.FitOptions{
 				DataName: "made", Combination: combination, Method: method, Target: proto.Float64(0.6),
 			}, nil)
 			if err != nil || r.GetPolicy() == nil {
@@ -132,9 +132,9 @@ func TestBadRecordsAreNamed(t *testing.T) {
 	if d.Len() != 1 {
 		t.Errorf("%d records", d.Len())
 	}
-	_, err := calibration.Fit(&d, &plumblinev1.FitOptions{}, nil)
+	_, err := calibration.Fit(t.Context(), &d, &plumblinev1.FitOptions{}, nil)
 	wantStatus(t, err, plumblinev1.Status_STATUS_MISSING_INPUT)
-	r, err := calibration.Fit(&d, &plumblinev1.FitOptions{DataName: "one record"}, nil)
+	r, err := calibration.Fit(t.Context(), &d, &plumblinev1.FitOptions{DataName: "one record"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestKnownSignalsOfNQ(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]float64{"perplexity": 0.629, "ln_entropy": 0.618, "eigen_score": 0.635} {
-		r, err := calibration.Evaluate(&d, &plumblinev1.EvaluateOptions{Score: name}, calibration.Gates{})
+		r, err := calibration.Evaluate(t.Context(), &d, &plumblinev1.EvaluateOptions{Score: name}, calibration.Gates{})
 		if err != nil || math.Abs(r.GetMetrics()["auroc"].GetValue()-want) > 0.0005 {
 			t.Errorf("%s: AUROC %v, %v, want %v", name, r.GetMetrics()["auroc"], err, want)
 		}
@@ -197,7 +197,7 @@ func TestReplayOfAlwaysFiringThresholdWarns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := calibration.ReplayRecords(&d, &plumblinev1.ReplayOptions{Score: "eigen_score", Threshold: proto.Float64(-6)}, nil)
+	r, err := calibration.ReplayRecords(t.Context(), &d, &plumblinev1.ReplayOptions{Score: "eigen_score", Threshold: proto.Float64(-6)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

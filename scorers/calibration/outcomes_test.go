@@ -12,6 +12,7 @@ import (
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/calibration"
+	"plumbline/scorers/calibration/stats"
 	"plumbline/scorers/gate"
 )
 
@@ -108,7 +109,7 @@ func TestThresholdsFromOutcomes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r, err := calibration.Fit(d, c.options, nil)
+		r, err := calibration.Fit(t.Context(), d, c.options, nil)
 		if err != nil || r.GetPolicy() == nil {
 			t.Errorf("%s: %v, %v", name, r.GetReason(), err)
 			continue
@@ -117,7 +118,7 @@ func TestThresholdsFromOutcomes(t *testing.T) {
 			t.Errorf("%s: threshold %v %v, want %v to %v", name, v.GetDirection(), v.GetThreshold(), c.low, c.high)
 		}
 	}
-	_, err := calibration.Fit(paired(t, 20, nil), &plumblinev1.FitOptions{
+	_, err := calibration.Fit(t.Context(), paired(t, 20, nil), &plumblinev1.FitOptions{
 		DataName: "made", Method: plumblinev1.ThresholdMethod_THRESHOLD_METHOD_COST_SENSITIVE,
 	}, nil)
 	wantStatus(t, err, plumblinev1.Status_STATUS_INVALID_INPUT)
@@ -137,7 +138,7 @@ func TestReplayAddsTheProbeAndReportsFailuresApart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := calibration.ReplayRecords(&d, &plumblinev1.ReplayOptions{
+	r, err := calibration.ReplayRecords(t.Context(), &d, &plumblinev1.ReplayOptions{
 		Score: "c", Below: true, Threshold: proto.Float64(0.5), NeverArm: "answer", AlwaysArm: "search", Bootstrap: 50,
 	}, nil)
 	if err != nil {
@@ -207,7 +208,7 @@ func TestRankings(t *testing.T) {
 	for i := range all {
 		all[i] = i
 	}
-	figures, n, err := calibration.MeasureRankings(&d, all, 20, 0)
+	figures, n, err := calibration.MeasureRankings(t.Context(), &d, all, stats.Resampling{Draws: 20})
 	if err != nil || n != 6 {
 		t.Fatalf("%d, %v", n, err)
 	}
@@ -250,7 +251,7 @@ func TestFittedRiskIsControlled(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r, err := calibration.Fit(&d, &plumblinev1.FitOptions{
+		r, err := calibration.Fit(t.Context(), &d, &plumblinev1.FitOptions{
 			DataName: "made", Method: plumblinev1.ThresholdMethod_THRESHOLD_METHOD_RISK_CONTROL,
 			Alpha: proto.Float64(alpha), Delta: proto.Float64(delta), MinSeparation: proto.Float64(0.5), Bootstrap: 2,
 		}, nil)
@@ -294,7 +295,7 @@ func TestComparisonOfScoresAndPolicies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := calibration.Evaluate(&d, &plumblinev1.EvaluateOptions{Score: "good", AgainstScore: "bad", Bootstrap: 200}, calibration.Gates{})
+	r, err := calibration.Evaluate(t.Context(), &d, &plumblinev1.EvaluateOptions{Score: "good", AgainstScore: "bad", Bootstrap: 200}, calibration.Gates{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -311,7 +312,7 @@ func TestComparisonOfScoresAndPolicies(t *testing.T) {
 	}
 	policies := map[string]*gate.Gate{}
 	for _, signal := range []string{"good", "bad"} {
-		fit, err := calibration.Fit(&d, &plumblinev1.FitOptions{DataName: "made", Signals: []string{signal}, MinSeparation: proto.Float64(0), Bootstrap: 10}, nil)
+		fit, err := calibration.Fit(t.Context(), &d, &plumblinev1.FitOptions{DataName: "made", Signals: []string{signal}, MinSeparation: proto.Float64(0), Bootstrap: 10}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -319,7 +320,7 @@ func TestComparisonOfScoresAndPolicies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err = calibration.Evaluate(&d, &plumblinev1.EvaluateOptions{Policy: "good", AgainstPolicy: "bad", Bootstrap: 200, Split: plumblinev1.Split_SPLIT_TEST},
+	r, err = calibration.Evaluate(t.Context(), &d, &plumblinev1.EvaluateOptions{Policy: "good", AgainstPolicy: "bad", Bootstrap: 200, Split: plumblinev1.Split_SPLIT_TEST},
 		calibration.Gates{Policy: policies["good"], Against: policies["bad"]})
 	if err != nil {
 		t.Fatal(err)
@@ -336,7 +337,7 @@ func TestComparisonOfScoresAndPolicies(t *testing.T) {
 	if tested != 3 {
 		t.Errorf("%d groups tested", tested)
 	}
-	_, err = calibration.Evaluate(&d, &plumblinev1.EvaluateOptions{Score: "good", AgainstPolicy: "bad"}, calibration.Gates{})
+	_, err = calibration.Evaluate(t.Context(), &d, &plumblinev1.EvaluateOptions{Score: "good", AgainstPolicy: "bad"}, calibration.Gates{})
 	wantStatus(t, err, plumblinev1.Status_STATUS_INVALID_INPUT)
 }
 
@@ -356,7 +357,7 @@ func TestASignalOfFewRecordsIsNotJudged(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := calibration.Fit(&d, &plumblinev1.FitOptions{DataName: "made", Bootstrap: 5}, nil)
+	r, err := calibration.Fit(t.Context(), &d, &plumblinev1.FitOptions{DataName: "made", Bootstrap: 5}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -384,7 +385,7 @@ func TestASignalThatSomeRecordsLackIsOptional(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := calibration.Fit(&d, &plumblinev1.FitOptions{DataName: "made", Bootstrap: 5}, nil)
+	r, err := calibration.Fit(t.Context(), &d, &plumblinev1.FitOptions{DataName: "made", Bootstrap: 5}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -428,11 +429,11 @@ func TestSignalsThatThePolicyCannotReadAreWarnedOf(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := calibration.Fit(&d, &plumblinev1.FitOptions{DataName: "made", Bootstrap: 5, Signals: []string{"perplexity"}}, nil)
+	r, err := calibration.Fit(t.Context(), &d, &plumblinev1.FitOptions{DataName: "made", Bootstrap: 5, Signals: []string{"perplexity"}}, nil)
 	if err != nil || !strings.Contains(strings.Join(r.GetWarnings(), "\n"), "perplexity lies outside the range") {
 		t.Errorf("warnings %v, %v", r.GetWarnings(), err)
 	}
-	r, err = calibration.Fit(&d, &plumblinev1.FitOptions{DataName: "made", Bootstrap: 5, Signals: []string{"my-own.signal"}}, nil)
+	r, err = calibration.Fit(t.Context(), &d, &plumblinev1.FitOptions{DataName: "made", Bootstrap: 5, Signals: []string{"my-own.signal"}}, nil)
 	if err != nil || len(r.GetWarnings()) > 0 || r.GetPolicy() == nil {
 		t.Errorf("any other name is free: %v, %v", r, err)
 	}

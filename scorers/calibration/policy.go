@@ -1,6 +1,7 @@
 package calibration
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"regexp"
@@ -114,14 +115,17 @@ func (n Naming) input(signal string, onMissing plumblinev1.Action) *plumblinev1.
 }
 
 // Decide applies a compiled policy to records and returns where it decides an
-// action that retrieves, that is, anything but the quiet ones.
-func Decide(d *Data, index []int, g *gate.Gate, input func(string) string) []bool {
+// action that retrieves, that is, anything but the quiet ones. Its error is
+// that of ctx.
+func Decide(ctx context.Context, d *Data, index []int, g *gate.Gate, input func(string) string) ([]bool, error) {
 	fired := make([]bool, len(index))
 	inputs := inputsOf(d, input)
-	for r, i := range index {
-		fired[r] = !quiet(g.Decide(valuesOf(d, i, inputs)).Action)
-	}
-	return fired
+	err := inBlocks(ctx, len(index), func(from, to int) {
+		for r := from; r < to; r++ {
+			fired[r] = !quiet(g.Decide(valuesOf(d, index[r], inputs)).Action)
+		}
+	})
+	return fired, err
 }
 
 // inputsOf names the policies' inputs of all signals; a policy's fallbacks may

@@ -1,9 +1,11 @@
 package calibration
 
 import (
+	"context"
 	"errors"
 	"slices"
 
+	"plumbline/scorers/calibration/stats"
 	"plumbline/scorers/score"
 )
 
@@ -75,7 +77,7 @@ func (r *Ranking) figures() (*rankingFigures, error) {
 // share of gold items in it ("gold_share_at_window"), and the mean reciprocal
 // rank of the first gold item over the whole ranking ("mrr"). n is how many
 // there are; without any there are no figures.
-func MeasureRankings(d *Data, index []int, draws int, seed uint64) (figures Figures, n int, err error) {
+func MeasureRankings(ctx context.Context, d *Data, index []int, r stats.Resampling) (figures Figures, n int, err error) {
 	var columns [4][]float64
 	for _, i := range index {
 		if i >= len(d.rankings) || d.rankings[i] == nil || !d.rankings[i].answerable {
@@ -90,14 +92,14 @@ func MeasureRankings(d *Data, index []int, draws int, seed uint64) (figures Figu
 	if n == 0 {
 		return nil, 0, score.MissingInput("no answerable record has a ranking")
 	}
-	figures, err = measureMeans(columns[:], draws, seed,
+	figures, err = measureMeans(ctx, columns[:], r,
 		"recall_at_window", "gold_share_at_window", "full_gold_at_window", "mrr")
 	return figures, n, err
 }
 
 // measureMeans bootstraps the means of columns over the same records.
-func measureMeans(columns [][]float64, draws int, seed uint64, names ...string) (Figures, error) {
-	return measure(len(columns[0]), draws, seed, func(weights []int, out []float64) {
+func measureMeans(ctx context.Context, columns [][]float64, r stats.Resampling, names ...string) (Figures, error) {
+	return measure(ctx, len(columns[0]), r, func(weights []int, out []float64) {
 		for c, column := range columns {
 			out[c] = weightedMean(column, weights)
 		}

@@ -2,12 +2,14 @@ package calibration
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/scorers/calibration/stats"
 	"plumbline/scorers/gate"
 	"plumbline/scorers/score"
 )
@@ -25,65 +27,79 @@ type routing struct {
 	questions []Paired
 	index     []int     // the records of the questions
 	scores    []float64 // oriented: route iff above the threshold; NaN routes
-	draws     int
-	seed      uint64
+
+	resampling stats.Resampling
 }
 
 // ReplayRecords replays the recorded outcomes of two arms by the policy g or by
 // the score that the options name, beside always, never, route-count-matched
 // random and the oracle; in all, by group, and over the questions on which
 // neither arm failed. A question without the score retrieves. What a probe cost
-// is added to the policy alone: the others do not ask for a score.
-func ReplayRecords(d *Data, m *plumblinev1.ReplayOptions, g *gate.Gate) (*plumblinev1.ReplayResponse, error) {
+// is added to the policy alone: the others do not ask for a score. The work ends
+// with ctx, whose error is then returned.
+func ReplayRecords(ctx context.Context, d *Data, m *plumblinev1.ReplayOptions, g *gate.Gate) (*plumblinev1.ReplayResponse, error) {
 	if (m.GetPolicy() == "") == (m.GetScore() == "") {
 		return nil, score.InvalidInput("options: name either a policy or a score")
 	}
-	r := &routing{draws: cmp.Or(int(m.GetBootstrap()), 1000), seed: m.GetSeed()}
+	r := &routing{resampling: stats.Resampling{Draws: cmp.Or(int(m.GetBootstrap()), 1000), Seed: m.GetSeed()}}
 	response := &plumblinev1.ReplayResponse{OracleSkipsTies: m.GetOracleSkipsTies()}
 	r.load(d, m, response)
 	if len(r.questions) == 0 {
 		return nil, score.MissingInput("no record has the outcomes of both arms %q and %q", arm(m.GetNeverArm(), "never"), arm(m.GetAlwaysArm(), "always"))
 	}
+	routes, err := r.routes(ctx, d, m, g, response)
+	if err != nil {
+		return nil, err
+	}
+	everything, fine, cells := r.where(func(Paired) bool { return true }), r.successes(), r.cells()
+	sets := 1 + min(len(fine), 1) + len(cells)
+	measured := r.counted(ctx, "figures of routings", sets*len(routes))
+	response.Policies = measured.measureAll(ctx, routes, everything)
+	response.SuccessOnly = measured.measureAll(ctx, routes, fine)
+	for _, group := range sortedGroups(cells) {
+		response.Groups = append(response.Groups, &plumblinev1.GroupRouting{
+			Dataset: group.Dataset, Model: group.Model, Policies: measured.measureAll(ctx, routes, cells[group]),
+		})
+	}
+	if m.GetScore() != "" {
+		response.Frontier = thinned(r.frontier(m.GetBelow()))
+		response.Benefit = r.counted(ctx, "benefit of retrieval", 2).benefit(ctx)
+	}
+	r.resampling.Draws = cmp.Or(int(m.GetBootstrap()), differenceDraws)
+	response.Comparisons, err = r.compare(ctx, routes, everything, cells)
+	return response, cmp.Or(ctx.Err(), err)
+}
+
+// routes are the routings that are replayed, by name. Random and policy are
+// among them if there is a rule: a policy, or a score with a threshold.
+func (r *routing) routes(ctx context.Context, d *Data, m *plumblinev1.ReplayOptions, g *gate.Gate, response *plumblinev1.ReplayResponse) (map[string][]bool, error) {
 	routes := map[string][]bool{
 		"always": filled(len(r.questions), true),
 		"never":  filled(len(r.questions), false),
 		"oracle": Oracle(r.questions, m.GetOracleSkipsTies()),
 	}
-	var routed []bool
+	var err error
 	switch {
 	case g != nil:
-		routed = Decide(d, r.index, g, InputName)
+		routes["policy"], err = Decide(ctx, d, r.index, g, InputName)
 	case m.Threshold != nil:
-		routed = r.route(m)
+		routes["policy"] = r.route(m)
+	default:
+		return routes, nil
 	}
-	if routed != nil {
-		random, err := MatchedRandom(r.questions, routed)
-		if err != nil {
-			return nil, err
-		}
-		routes["policy"], routes["random"] = routed, random
-		response.Warnings = append(response.Warnings, degenerate(routed)...)
+	if err != nil {
+		return nil, err
 	}
-	everything := r.where(func(Paired) bool { return true })
-	response.Policies = r.measureAll(routes, everything)
-	if fine := r.where(func(q Paired) bool { return !q.Never.Failed && !q.Always.Failed }); len(fine) < len(everything) && len(fine) > 0 {
-		response.SuccessOnly = r.measureAll(routes, fine)
-	}
-	cells := r.cells()
-	if len(cells) > 1 {
-		for _, group := range sortedGroups(cells) {
-			response.Groups = append(response.Groups, &plumblinev1.GroupRouting{
-				Dataset: group.Dataset, Model: group.Model, Policies: r.measureAll(routes, cells[group]),
-			})
-		}
-	}
-	if m.GetScore() != "" {
-		response.Frontier = thinned(r.frontier(m.GetBelow()))
-		response.Benefit = r.benefit()
-	}
-	var err error
-	response.Comparisons, err = r.compare(routes, everything, cells, cmp.Or(int(m.GetBootstrap()), differenceDraws))
-	return response, err
+	response.Warnings = append(response.Warnings, degenerate(routes["policy"])...)
+	routes["random"], err = MatchedRandom(r.questions, routes["policy"])
+	return routes, err
+}
+
+// counted is the routing with the draws of so many bootstraps as a stage.
+func (r *routing) counted(ctx context.Context, stage string, bootstraps int) *routing {
+	counted := *r
+	counted.resampling = begin(ctx, stage, bootstraps*r.resampling.Draws).counting(r.resampling, 1)
+	return &counted
 }
 
 func arm(name, fallback string) string { return cmp.Or(name, fallback) }
@@ -153,12 +169,26 @@ func (r *routing) where(holds func(Paired) bool) []int {
 	return out
 }
 
-// cells are the questions of each dataset and model.
+// successes are the questions on which neither arm failed; none where that is
+// all.
+func (r *routing) successes() []int {
+	fine := r.where(func(q Paired) bool { return !q.Never.Failed && !q.Always.Failed })
+	if len(fine) == len(r.questions) {
+		return nil
+	}
+	return fine
+}
+
+// cells are the questions of each dataset and model; none where there is one
+// cell only.
 func (r *routing) cells() map[Group][]int {
 	cells := map[Group][]int{}
 	for i, q := range r.questions {
 		group := Group{q.Dataset, q.Model}
 		cells[group] = append(cells[group], i)
+	}
+	if len(cells) < 2 {
+		return nil
 	}
 	return cells
 }
@@ -201,7 +231,7 @@ var routings = [...]string{"policy", "always", "never", "random", "oracle"}
 // routeFigures are the names that measure gives.
 var routeFigures = [...]string{"f1", "em", "passages", "tokens", "calls", "route_rate"}
 
-func (r *routing) measureAll(routes map[string][]bool, subset []int) []*plumblinev1.RoutedPolicy {
+func (r *routing) measureAll(ctx context.Context, routes map[string][]bool, subset []int) []*plumblinev1.RoutedPolicy {
 	var out []*plumblinev1.RoutedPolicy
 	for _, name := range routings {
 		route, ok := routes[name]
@@ -209,7 +239,7 @@ func (r *routing) measureAll(routes map[string][]bool, subset []int) []*plumblin
 			continue
 		}
 		columns := r.columns(route, subset, name == "policy")
-		figures, err := measureMeans(columns, r.draws, r.seed, routeFigures[:]...)
+		figures, err := measureMeans(ctx, columns, r.resampling, routeFigures[:]...)
 		if err != nil {
 			continue // an empty subset is not measured
 		}
@@ -239,7 +269,14 @@ var pairsCompared = [...][2]string{
 // compare tests the F1 of routings against each other: over all questions, and
 // in each cell if there are several. The tests of the cells are one family, or
 // those of all questions where there is one cell.
-func (r *routing) compare(routes map[string][]bool, everything []int, cells map[Group][]int, draws int) ([]*plumblinev1.PairedComparison, error) {
+func (r *routing) compare(ctx context.Context, routes map[string][]bool, everything []int, cells map[Group][]int) ([]*plumblinev1.PairedComparison, error) {
+	compared := 0
+	for _, names := range pairsCompared {
+		if routes[names[0]] != nil && routes[names[1]] != nil {
+			compared++
+		}
+	}
+	counted := r.counted(ctx, "differences", (1+len(cells))*compared)
 	pair := func(subset []int, group Group) []*plumblinev1.PairedComparison {
 		var out []*plumblinev1.PairedComparison
 		for _, names := range pairsCompared {
@@ -253,7 +290,7 @@ func (r *routing) compare(routes map[string][]bool, everything []int, cells map[
 			for i := range x {
 				differences[i] = x[i] - y[i]
 			}
-			figures, err := measureMeans([][]float64{differences}, draws, r.seed, "f1")
+			figures, err := measureMeans(ctx, [][]float64{differences}, counted.resampling, "f1")
 			if err != nil {
 				continue // an empty subset is not measured
 			}
@@ -265,7 +302,7 @@ func (r *routing) compare(routes map[string][]bool, everything []int, cells map[
 		return out
 	}
 	all := pair(everything, Group{})
-	if len(cells) < 2 {
+	if len(cells) == 0 {
 		return all, adjust(all)
 	}
 	var family []*plumblinev1.PairedComparison
@@ -309,7 +346,7 @@ func (r *routing) frontier(below bool) []*plumblinev1.FrontierPoint {
 }
 
 // benefit measures how the score predicts that retrieval strictly helps.
-func (r *routing) benefit() map[string]*plumblinev1.Estimate {
+func (r *routing) benefit(ctx context.Context) map[string]*plumblinev1.Estimate {
 	var scores, gains []float64
 	var helps []bool
 	for i, s := range r.scores {
@@ -319,11 +356,11 @@ func (r *routing) benefit() map[string]*plumblinev1.Estimate {
 		}
 	}
 	out := map[string]*plumblinev1.Estimate{}
-	if figures, err := MeasureScore(scores, helps, r.draws, r.seed); err == nil {
+	if figures, err := MeasureScore(ctx, scores, helps, r.resampling); err == nil {
 		delete(figures, "aurc") // benefit is not a rightness
 		out = estimates(figures, len(scores))
 	}
-	if figures, err := MeasureRankCorrelation(scores, gains, r.draws, r.seed); err == nil {
+	if figures, err := MeasureRankCorrelation(ctx, scores, gains, r.resampling); err == nil {
 		out["spearman"] = estimate(figures["spearman"], len(scores))
 	}
 	return out

@@ -26,7 +26,7 @@ func (s *Service) Fit(ctx context.Context, source Source[plumblinev1.FitRequest]
 		return nil, err
 	}
 	provenance := &plumblinev1.Provenance{FittedAt: timestamppb.Now(), CodeVersion: s.deps.Version}
-	response, err := calibration.Fit(data, options, provenance)
+	response, err := calibration.Fit(ctx, data, options, provenance)
 	if err != nil {
 		return nil, fault.From(err)
 	}
@@ -46,7 +46,7 @@ func (s *Service) Evaluate(ctx context.Context, source Source[plumblinev1.Evalua
 	if gates.Against, err = s.optionalGate("options.against_policy", options.GetAgainstPolicy()); err != nil {
 		return nil, err
 	}
-	response, err := calibration.Evaluate(data, options, gates)
+	response, err := calibration.Evaluate(ctx, data, options, gates)
 	if err != nil {
 		return nil, fault.From(err)
 	}
@@ -63,7 +63,7 @@ func (s *Service) Replay(ctx context.Context, source Source[plumblinev1.ReplayRe
 	if err != nil {
 		return nil, err
 	}
-	response, err := calibration.ReplayRecords(data, options, policy)
+	response, err := calibration.ReplayRecords(ctx, data, options, policy)
 	if err != nil {
 		return nil, fault.From(err)
 	}

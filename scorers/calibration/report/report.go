@@ -3,6 +3,7 @@
 package report
 
 import (
+	"context"
 	"io"
 	"slices"
 	"time"
@@ -32,19 +33,20 @@ type Input struct {
 	ReplayOptions *plumblinev1.ReplayOptions
 }
 
-// Write writes the page.
-func Write(w io.Writer, in Input) error {
-	content, err := compose(in)
+// Write writes the page. Some of its plots take bootstraps of their own, which
+// end with ctx.
+func Write(ctx context.Context, w io.Writer, in Input) error {
+	content, err := compose(ctx, in)
 	if err != nil {
 		return err
 	}
 	return page.Write(w, content)
 }
 
-// Plots returns the plots of the page, in its order.
-func Plots(in Input) ([]page.Plot, error) {
+// Plots returns the plots of the page, in its order. It ends with ctx.
+func Plots(ctx context.Context, in Input) ([]page.Plot, error) {
 	var all []page.Plot
-	for _, part := range parts(in) {
+	for _, part := range parts(ctx, in) {
 		_, plots, err := part()
 		if err != nil {
 			return nil, err
@@ -55,10 +57,10 @@ func Plots(in Input) ([]page.Plot, error) {
 }
 
 // parts are the parts of the report that the input has.
-func parts(in Input) []func() (page.Section, []page.Plot, error) {
+func parts(ctx context.Context, in Input) []func() (page.Section, []page.Plot, error) {
 	var all []func() (page.Section, []page.Plot, error)
 	if in.Fit != nil {
-		all = append(all, in.choice, in.cost)
+		all = append(all, in.choice, func() (page.Section, []page.Plot, error) { return in.cost(ctx) })
 	}
 	if in.Evaluate != nil {
 		all = append(all, in.evaluation)
@@ -69,13 +71,13 @@ func parts(in Input) []func() (page.Section, []page.Plot, error) {
 	return all
 }
 
-func compose(in Input) (page.Page, error) {
+func compose(ctx context.Context, in Input) (page.Page, error) {
 	p := page.Page{Title: in.Title, Origin: "plumbline " + in.Version, Summary: in.summary()}
 	if provenance := in.Fit.GetPolicy().GetProvenance(); provenance.GetFittedAt() != nil {
 		p.Origin += ", " + provenance.GetFittedAt().AsTime().Format(time.RFC3339)
 	}
 	p.Remarks = slices.Concat(in.Fit.GetWarnings(), in.Evaluate.GetWarnings(), in.Replay.GetWarnings())
-	for _, part := range parts(in) {
+	for _, part := range parts(ctx, in) {
 		s, plots, err := part()
 		if err != nil {
 			return page.Page{}, err

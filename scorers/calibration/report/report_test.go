@@ -57,13 +57,13 @@ func everything(t *testing.T) report.Input {
 		ReplayOptions:   &plumblinev1.ReplayOptions{Score: hostile, Below: true, Threshold: new(float64), Bootstrap: 50},
 	}
 	var err error
-	if in.Fit, err = calibration.Fit(d, in.FitOptions, nil); err != nil {
+	if in.Fit, err = calibration.Fit(t.Context(), d, in.FitOptions, nil); err != nil {
 		t.Fatal(err)
 	}
-	if in.Evaluate, err = calibration.Evaluate(d, in.EvaluateOptions, calibration.Gates{}); err != nil {
+	if in.Evaluate, err = calibration.Evaluate(t.Context(), d, in.EvaluateOptions, calibration.Gates{}); err != nil {
 		t.Fatal(err)
 	}
-	if in.Replay, err = calibration.ReplayRecords(d, in.ReplayOptions, nil); err != nil {
+	if in.Replay, err = calibration.ReplayRecords(t.Context(), d, in.ReplayOptions, nil); err != nil {
 		t.Fatal(err)
 	}
 	return in
@@ -72,7 +72,7 @@ func everything(t *testing.T) report.Input {
 func page(t *testing.T, in report.Input) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := report.Write(&out, in); err != nil {
+	if err := report.Write(t.Context(), &out, in); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -98,7 +98,7 @@ func TestThePageNeedsNothingElseAndEscapesNames(t *testing.T) {
 }
 
 func TestPlotsAreWholeFiles(t *testing.T) {
-	plots, err := report.Plots(everything(t))
+	plots, err := report.Plots(t.Context(), everything(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -142,7 +142,7 @@ func TestAReportWithoutAPolicySaysWhy(t *testing.T) {
 	d := records(t, 60)
 	in := report.Input{Title: "none", Data: d, FitOptions: &plumblinev1.FitOptions{DataName: "made", Bootstrap: 20, Signals: []string{"noise"}}}
 	var err error
-	if in.Fit, err = calibration.Fit(d, in.FitOptions, nil); err != nil {
+	if in.Fit, err = calibration.Fit(t.Context(), d, in.FitOptions, nil); err != nil {
 		t.Fatal(err)
 	}
 	if html := page(t, in); !strings.Contains(html, "No policy") || !strings.Contains(html, "no signal separates") {

@@ -3,6 +3,7 @@ package report
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -247,7 +248,7 @@ func (in Input) choice() (page.Section, []page.Plot, error) {
 }
 
 // cost is what the policy does on the held-out split.
-func (in Input) cost() (page.Section, []page.Plot, error) {
+func (in Input) cost(ctx context.Context) (page.Section, []page.Plot, error) {
 	s := page.Section{Title: "What the policy does"}
 	if in.Fit.GetPolicy() == nil {
 		s.Paragraphs = []string{"There is no policy: " + in.Fit.GetReason() + "."}
@@ -264,10 +265,10 @@ func (in Input) cost() (page.Section, []page.Plot, error) {
 		return s, nil, nil
 	}
 	plots := signalCurves(in.Data, in.Fit)
-	if p, ok := in.strongestReliability(); ok {
+	if p, ok := in.strongestReliability(ctx); ok {
 		plots = append(plots, p)
 	}
-	bars, err := in.routingBars()
+	bars, err := in.routingBars(ctx)
 	if err != nil {
 		return s, nil, err
 	}
@@ -279,13 +280,13 @@ func (in Input) cost() (page.Section, []page.Plot, error) {
 
 // strongestReliability calibrates the strongest kept signal on the held-out
 // split; there is none where too few records are held out.
-func (in Input) strongestReliability() (page.Plot, bool) {
+func (in Input) strongestReliability(ctx context.Context) (page.Plot, bool) {
 	chosen := kept(in.Fit.GetSignals())
 	if len(chosen) == 0 {
 		return page.Plot{}, false
 	}
 	signal := chosen[0]
-	response, err := calibration.Evaluate(in.Data, &plumblinev1.EvaluateOptions{
+	response, err := calibration.Evaluate(ctx, in.Data, &plumblinev1.EvaluateOptions{
 		Score: signal.GetSignal(), Below: signal.GetDirection() == plumblinev1.WeakWhen_WEAK_WHEN_LOW,
 		Split: plumblinev1.Split_SPLIT_TEST, Seed: in.FitOptions.GetSeed(), Bins: 10, Bootstrap: 200,
 	}, calibration.Gates{})
@@ -296,7 +297,7 @@ func (in Input) strongestReliability() (page.Plot, bool) {
 }
 
 // routingBars are the shares of each group and label that the policy fires on.
-func (in Input) routingBars() ([]bar, error) {
+func (in Input) routingBars(ctx context.Context) ([]bar, error) {
 	g, _, err := gate.Compile(in.Fit.GetPolicy(), gate.Options{})
 	if err != nil {
 		return nil, err
@@ -307,7 +308,10 @@ func (in Input) routingBars() ([]bar, error) {
 			index = append(index, i)
 		}
 	}
-	fired := calibration.Decide(in.Data, index, g, calibration.InputName)
+	fired, err := calibration.Decide(ctx, in.Data, index, g, calibration.InputName)
+	if err != nil {
+		return nil, err
+	}
 	all, firing := map[string]float64{}, map[string]float64{}
 	for r, i := range index {
 		name := groupName(in.Data.Group(i).Dataset, in.Data.Group(i).Model) + ": good"

@@ -1,6 +1,9 @@
 package stats
 
 import (
+	"cmp"
+	"context"
+	"iter"
 	"math"
 	"math/rand/v2"
 	"runtime"
@@ -29,15 +32,26 @@ type Interval struct {
 // once.
 type Weighted func(weights []int, out []float64)
 
+// Resampling says how a bootstrap draws.
+type Resampling struct {
+	// Draws is how often the records are drawn, Seed fixes how.
+	Draws int
+	Seed  uint64
+	// Drawn is called after each draw, on several cores at once; nil tells
+	// nobody.
+	Drawn func()
+}
+
 // Bootstrap draws n records with replacement and returns the percentile
 // intervals of several figures of the same draws. Records are drawn whole, so
-// that figures of differences stay paired. Draw d depends on seed and d alone:
-// results do not depend on the number of cores.
+// that figures of differences stay paired. Draw d depends on n, seed and d
+// alone: results do not depend on the number of cores. Once ctx is done no draw
+// is begun, and its error returned.
 //
 // Working with counts instead of lists of drawn records lets a statistic sort
 // once and pass over the sorted records in each draw.
-func Bootstrap(n, draws int, seed uint64, figures int, statistic Weighted) ([]Interval, error) {
-	values, drawn, err := Draws(n, draws, seed, figures, statistic)
+func Bootstrap(ctx context.Context, n int, r Resampling, figures int, statistic Weighted) ([]Interval, error) {
+	values, drawn, err := r.draw(ctx, n, figures, statistic)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +66,15 @@ func Bootstrap(n, draws int, seed uint64, figures int, statistic Weighted) ([]In
 // itself, and those of every draw by figure. Draws of several data sets can be
 // combined one by one, for the interval of a mean over sets or of a difference.
 func Draws(n, draws int, seed uint64, figures int, statistic Weighted) (values []float64, drawn [][]float64, err error) {
-	if n < 1 || draws < 1 {
-		return nil, nil, score.TooFew("needs records and draws, got %d and %d", n, draws)
+	return Resampling{Draws: draws, Seed: seed}.draw(context.Background(), n, figures, statistic)
+}
+
+func (r Resampling) draw(ctx context.Context, n, figures int, statistic Weighted) (values []float64, drawn [][]float64, err error) {
+	if n < 1 || r.Draws < 1 {
+		return nil, nil, score.TooFew("needs records and draws, got %d and %d", n, r.Draws)
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, nil, err
 	}
 	ones := make([]int, n)
 	for i := range ones {
@@ -61,7 +82,8 @@ func Draws(n, draws int, seed uint64, figures int, statistic Weighted) (values [
 	}
 	values = make([]float64, figures)
 	statistic(ones, values)
-	return values, drawFigures(n, draws, seed, figures, statistic), nil
+	drawn = r.drawFigures(ctx, n, figures, statistic)
+	return values, drawn, ctx.Err()
 }
 
 // Percentile returns a figure with the percentile interval of its draws. NaN
@@ -78,32 +100,49 @@ func Percentile(value float64, drawn []float64) Interval {
 	return Interval{Value: value, Lower: Quantile(drawn, 0.025), Upper: Quantile(drawn, 0.975), Draws: len(drawn)}
 }
 
-// drawFigures returns the figures of every draw, by figure.
-func drawFigures(n, draws int, seed uint64, figures int, statistic Weighted) [][]float64 {
+// drawFigures returns the figures of every draw, by figure; of not all of them
+// if ctx is done before.
+func (r Resampling) drawFigures(ctx context.Context, n, figures int, statistic Weighted) [][]float64 {
 	drawn := make([][]float64, figures)
 	for f := range drawn {
-		drawn[f] = make([]float64, draws)
+		drawn[f] = make([]float64, r.Draws)
 	}
-	workers := min(runtime.GOMAXPROCS(0), draws)
+	workers := min(runtime.GOMAXPROCS(0), r.Draws)
 	var group sync.WaitGroup
 	for w := range workers {
 		group.Go(func() {
 			weights, out := make([]int, n), make([]float64, figures)
-			for draw := w; draw < draws; draw += workers {
-				clear(weights)
-				generator := rand.New(rand.NewPCG(seed, uint64(draw)))
-				for range n {
-					weights[generator.IntN(n)]++
+			for draw := w; draw < r.Draws; draw += workers {
+				if r.weigh(ctx, weights, draw) != nil {
+					return
 				}
 				statistic(weights, out)
 				for f, v := range out {
 					drawn[f][draw] = v
+				}
+				if r.Drawn != nil {
+					r.Drawn()
 				}
 			}
 		})
 	}
 	group.Wait()
 	return drawn
+}
+
+// weigh counts how often a draw has each record. With millions of records that
+// takes so long that it looks up from time to time.
+func (r Resampling) weigh(ctx context.Context, weights []int, draw int) error {
+	const recordsPerLook = 1 << 16
+	clear(weights)
+	generator := rand.New(rand.NewPCG(r.Seed, uint64(draw)))
+	for i := range weights {
+		if i%recordsPerLook == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		weights[generator.IntN(len(weights))]++
+	}
+	return nil
 }
 
 // Quantile returns the q-quantile of sorted values by linear interpolation
@@ -119,10 +158,16 @@ func Quantile(sorted []float64, q float64) float64 {
 
 // Ranked is a score that was sorted once, for statistics of many draws.
 type Ranked struct {
-	labels []bool
-	// groups are the records of equal score, highest first.
-	groups [][]int
+	// records are the records' numbers and labels, the highest score first:
+	// twice the number, and one more if the label is true. A draw passes over
+	// them in order and looks up nothing but weights.
+	records []uint32
+	// ends are the ends of the groups of equal score in records.
+	ends []uint32
 }
+
+// mostRanked is how many records fit into Ranked.
+const mostRanked = math.MaxUint32 / 2
 
 // NewRanked sorts labelled scores. Scores are finite.
 func NewRanked(scores []float64, labels []bool) (*Ranked, error) {
@@ -132,33 +177,69 @@ func NewRanked(scores []float64, labels []bool) (*Ranked, error) {
 	if err := checkFinite("scores", scores); err != nil {
 		return nil, err
 	}
-	r := &Ranked{labels: labels}
-	for group := range descendingGroups(scores) {
-		r.groups = append(r.groups, group)
+	if len(scores) > mostRanked {
+		return nil, score.InvalidInput("%d records are too many: at most %d can be ranked", len(scores), mostRanked)
+	}
+	r := &Ranked{records: make([]uint32, len(scores))}
+	for i, positive := range labels {
+		r.records[i] = uint32(2 * i)
+		if positive {
+			r.records[i]++
+		}
+	}
+	slices.SortFunc(r.records, func(a, b uint32) int {
+		return cmp.Or(cmp.Compare(scores[b/2], scores[a/2]), cmp.Compare(a, b))
+	})
+	for at := 1; at <= len(r.records); at++ {
+		if at == len(r.records) || scores[r.records[at]/2] != scores[r.records[at-1]/2] {
+			r.ends = append(r.ends, uint32(at))
+		}
 	}
 	return r, nil
 }
 
-// tally counts the weighted positives and negatives of a group.
-func (r *Ranked) tally(group, weights []int) (positives, negatives float64) {
-	for _, i := range group {
-		if r.labels[i] {
-			positives += float64(weights[i])
-		} else {
-			negatives += float64(weights[i])
+// Reversed is the ranking of the negated scores.
+func (r *Ranked) Reversed() *Ranked {
+	n := uint32(len(r.records))
+	reversed := &Ranked{records: slices.Clone(r.records), ends: make([]uint32, 0, len(r.ends))}
+	slices.Reverse(reversed.records)
+	for i := len(r.ends) - 2; i >= 0; i-- {
+		reversed.ends = append(reversed.ends, n-r.ends[i])
+	}
+	reversed.ends = append(reversed.ends, n)
+	return reversed
+}
+
+// tally is the weight of a group of equal score.
+type tally struct {
+	positives, negatives float64
+	first                uint32 // one of its records
+}
+
+// tallies yields the groups, the highest score first.
+func (r *Ranked) tallies(weights []int) iter.Seq[tally] {
+	return func(yield func(tally) bool) {
+		start := uint32(0)
+		for _, end := range r.ends {
+			var sums [2]int
+			for _, record := range r.records[start:end] {
+				sums[record%2] += weights[record/2]
+			}
+			if !yield(tally{float64(sums[1]), float64(sums[0]), r.records[start] / 2}) {
+				return
+			}
+			start = end
 		}
 	}
-	return positives, negatives
 }
 
 // AUROC returns the weighted AUROC, or NaN if the weights leave one class only.
 func (r *Ranked) AUROC(weights []int) float64 {
 	var positives, negatives, won float64
-	for _, group := range r.groups {
-		p, n := r.tally(group, weights)
-		won += n * (positives + p/2)
-		positives += p
-		negatives += n
+	for t := range r.tallies(weights) {
+		won += t.negatives * (positives + t.positives/2)
+		positives += t.positives
+		negatives += t.negatives
 	}
 	return won / (positives * negatives) // 0/0 is NaN
 }
@@ -167,12 +248,11 @@ func (r *Ranked) AUROC(weights []int) float64 {
 // positive record.
 func (r *Ranked) AUPRC(weights []int) float64 {
 	var hits, seen, area float64
-	for _, group := range r.groups {
-		p, n := r.tally(group, weights)
-		hits += p
-		seen += p + n
+	for t := range r.tallies(weights) {
+		hits += t.positives
+		seen += t.positives + t.negatives
 		if seen > 0 {
-			area += p * hits / seen
+			area += t.positives * hits / seen
 		}
 	}
 	return area / hits

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"context"
 	"math"
 
 	"gonum.org/v1/gonum/mat"
@@ -39,7 +40,8 @@ func sigmoid(z float64) float64 {
 // ½‖w‖² + c·Σ log-loss, scikit-learn's objective with its parameter C. Columns
 // should be standardised. Targets lie in [0, 1]; values between serve Platt's
 // smoothed targets. c > 0; +Inf leaves the weights unregularised.
-func FitLogistic(rows [][]float64, targets []float64, c float64) (Logistic, error) {
+// Once ctx is done it iterates no more and returns its error.
+func FitLogistic(ctx context.Context, rows [][]float64, targets []float64, c float64) (Logistic, error) {
 	if err := checkPaired(len(rows), len(targets), 2); err != nil {
 		return Logistic{}, err
 	}
@@ -58,6 +60,9 @@ func FitLogistic(rows [][]float64, targets []float64, c float64) (Logistic, erro
 	beta := make([]float64, width+1) // the intercept comes last
 	const iterations, tolerance = 200, 1e-12
 	for range iterations {
+		if err := ctx.Err(); err != nil {
+			return Logistic{}, err
+		}
 		gradient, hessian := logisticDerivatives(rows, targets, beta, 1/c)
 		step := mat.NewVecDense(width+1, nil)
 		var factor mat.Cholesky
@@ -149,7 +154,7 @@ func (p Platt) Predict(s float64) float64 { return sigmoid(p.Slope*s + p.Interce
 // FitPlatt fits Platt's scaling (1999) with his smoothed targets
 // (N₊ + 1)/(N₊ + 2) and 1/(N₋ + 2), which keep the fit finite where the classes
 // are separable.
-func FitPlatt(scores []float64, labels []bool) (Platt, error) {
+func FitPlatt(ctx context.Context, scores []float64, labels []bool) (Platt, error) {
 	positives, negatives, err := checkBinary(scores, labels)
 	if err != nil {
 		return Platt{}, err
@@ -167,7 +172,7 @@ func FitPlatt(scores []float64, labels []bool) (Platt, error) {
 			targets[i] = float64(positives+1) / float64(positives+2)
 		}
 	}
-	model, err := FitLogistic(rows, targets, math.Inf(1))
+	model, err := FitLogistic(ctx, rows, targets, math.Inf(1))
 	if err != nil {
 		return Platt{}, err
 	}

@@ -1,10 +1,13 @@
 package stats_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"math"
 	"os"
+	"runtime"
+	"sync/atomic"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -177,7 +180,7 @@ func TestPairedStatisticsAgreeWithSciPy(t *testing.T) {
 
 func TestLogisticAgreesWithScikitLearn(t *testing.T) {
 	for i, c := range loadGolden(t).Logistic {
-		m, err := stats.FitLogistic(c.Rows, c.Targets, c.C)
+		m, err := stats.FitLogistic(t.Context(), c.Rows, c.Targets, c.C)
 		if err != nil {
 			t.Fatalf("case %d: %v", i, err)
 		}
@@ -262,16 +265,16 @@ func TestWhatCannotBeComputedHasAReason(t *testing.T) {
 	wantStatus(t, "above 1", err, plumblinev1.Status_STATUS_INVALID_INPUT)
 	_, err = stats.EqualWidthBins([]float64{0.5}, []bool{true}, 0)
 	wantStatus(t, "no bins", err, plumblinev1.Status_STATUS_INVALID_INPUT)
-	_, err = stats.FitPlatt([]float64{1, 1}, []bool{true, false})
+	_, err = stats.FitPlatt(t.Context(), []float64{1, 1}, []bool{true, false})
 	wantStatus(t, "constant score", err, plumblinev1.Status_STATUS_NOT_APPLICABLE)
-	_, err = stats.FitLogistic([][]float64{{0}, {1}}, []float64{0, 1}, math.Inf(1))
+	_, err = stats.FitLogistic(t.Context(), [][]float64{{0}, {1}}, []float64{0, 1}, math.Inf(1))
 	wantStatus(t, "separable without a penalty", err, plumblinev1.Status_STATUS_NOT_APPLICABLE)
 	_, err = stats.Holm([]float64{nan})
 	wantStatus(t, "p NaN", err, plumblinev1.Status_STATUS_INVALID_INPUT)
 }
 
 func TestPlattIsMonotoneAndFiniteWhereClassesSeparate(t *testing.T) {
-	p, err := stats.FitPlatt([]float64{1, 2, 3, 4}, []bool{false, false, true, true})
+	p, err := stats.FitPlatt(t.Context(), []float64{1, 2, 3, 4}, []bool{false, false, true, true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,7 +296,7 @@ func TestBootstrapIsReproducibleAndCoversTheMean(t *testing.T) {
 		out[0], out[1] = sum/float64(len(values)), math.NaN()
 	}
 	run := func() []stats.Interval {
-		intervals, err := stats.Bootstrap(len(values), 2000, 7, 2, mean)
+		intervals, err := stats.Bootstrap(t.Context(), len(values), stats.Resampling{Draws: 2000, Seed: 7}, 2, mean)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,6 +311,37 @@ func TestBootstrapIsReproducibleAndCoversTheMean(t *testing.T) {
 		t.Fatalf("interval %+v", got)
 	}
 	wantStatus(t, "no figure", first[1].Err, plumblinev1.Status_STATUS_NOT_APPLICABLE)
+}
+
+func TestABootstrapEndsWithItsContext(t *testing.T) {
+	const n, draws, enough = 100, 1_000_000, 20
+	ctx, cancel := context.WithCancel(t.Context())
+	var begun, drawn atomic.Int64
+	_, err := stats.Bootstrap(ctx, n, stats.Resampling{Draws: draws, Drawn: func() {
+		if drawn.Add(1) == enough {
+			cancel()
+		}
+	}}, 1, func(_ []int, out []float64) {
+		begun.Add(1)
+		out[0] = 1
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v", err)
+	}
+	// The data themselves, and on each core at most the draw that was under way.
+	if most := int64(1 + enough + 2*runtime.GOMAXPROCS(0)); begun.Load() > most {
+		t.Errorf("%d statistics were begun, at most %d after %d draws", begun.Load(), most, enough)
+	}
+	if _, err := stats.Bootstrap(ctx, n, stats.Resampling{Draws: 1}, 1, func([]int, []float64) { t.Error("begun after the end") }); !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v", err)
+	}
+}
+
+func TestDrawsAreCounted(t *testing.T) {
+	var drawn atomic.Int64
+	if _, err := stats.Bootstrap(t.Context(), 5, stats.Resampling{Draws: 77, Drawn: func() { drawn.Add(1) }}, 1, func(_ []int, out []float64) { out[0] = 1 }); err != nil || drawn.Load() != 77 {
+		t.Errorf("%d draws, %v", drawn.Load(), err)
+	}
 }
 
 func TestRankedAgreesWithRecordsThatAreRepeated(t *testing.T) {
@@ -326,6 +360,13 @@ func TestRankedAgreesWithRecordsThatAreRepeated(t *testing.T) {
 		ranked, err := stats.NewRanked(scores, labels)
 		if err != nil {
 			t.Fatal(err)
+		}
+		reversed, err := stats.NewRanked(negated(scores), labels)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := ranked.Reversed(), reversed; got.AUROC(weights) != want.AUROC(weights) && !math.IsNaN(want.AUROC(weights)) {
+			t.Fatalf("reversed: %v, want %v", got.AUROC(weights), want.AUROC(weights))
 		}
 		area, err := stats.AUROC(repeated, repeatedLabels)
 		if got := ranked.AUROC(weights); (err != nil) != math.IsNaN(got) || err == nil && math.Abs(got-area) > 1e-12 {
@@ -354,6 +395,14 @@ func TestRankedAgreesWithRecordsThatAreRepeated(t *testing.T) {
 			t.Fatalf("AUPRC %v, want %v", got, precision)
 		}
 	})
+}
+
+func negated(values []float64) []float64 {
+	out := make([]float64, len(values))
+	for i, v := range values {
+		out[i] = -v
+	}
+	return out
 }
 
 func TestRankedPairAgreesWithRecordsThatAreRepeated(t *testing.T) {

@@ -7,13 +7,12 @@ import "math"
 // weighs.
 func (r *Ranked) AURC(weights []int) float64 {
 	area, wrong, seen := 0.0, 0.0, 0
-	for _, group := range r.groups {
-		right, errors := r.tally(group, weights)
-		size := int(right + errors)
+	for t := range r.tallies(weights) {
+		size := int(t.positives + t.negatives)
 		for k := 1; k <= size; k++ {
-			area += (wrong + errors*float64(k)/float64(size)) / float64(seen+k)
+			area += (wrong + t.negatives*float64(k)/float64(size)) / float64(seen+k)
 		}
-		wrong += errors
+		wrong += t.negatives
 		seen += size
 	}
 	return area / float64(seen)
@@ -24,19 +23,18 @@ func (r *Ranked) AURC(weights []int) float64 {
 // are NaN if nothing weighs.
 func (r *Ranked) Brier(probabilities []float64, weights []int) BrierScore {
 	positives, total := 0.0, 0.0
-	for _, group := range r.groups {
-		p, n := r.tally(group, weights)
-		positives += p
-		total += p + n
+	for t := range r.tallies(weights) {
+		positives += t.positives
+		total += t.positives + t.negatives
 	}
 	prevalence := positives / total
 	out := BrierScore{Uncertainty: prevalence * (1 - prevalence)}
-	for _, group := range r.groups {
-		p, n := r.tally(group, weights)
+	for t := range r.tallies(weights) {
+		p, n := t.positives, t.negatives
 		if p+n == 0 {
 			continue
 		}
-		probability, frequency, share := probabilities[group[0]], p/(p+n), (p+n)/total
+		probability, frequency, share := probabilities[t.first], p/(p+n), (p+n)/total
 		out.Brier += (p*(1-probability)*(1-probability) + n*probability*probability) / total
 		out.Reliability += share * (probability - frequency) * (probability - frequency)
 		out.Resolution += share * (frequency - prevalence) * (frequency - prevalence)
