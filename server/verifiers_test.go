@@ -155,7 +155,8 @@ func TestRequestsChooseTheirVerifier(t *testing.T) {
 	for _, info := range observed.GetTelemetry().GetModels() {
 		names = append(names, info.GetVerifier())
 	}
-	if slices.Sort(names); !slices.Equal(names, []string{"embedded", "judge"}) {
+	slices.Sort(names)
+	if !slices.Equal(names, []string{"embedded", "judge"}) {
 		t.Errorf("Observe was answered by %v", names)
 	}
 }
@@ -459,7 +460,7 @@ func TestSwapsUnderLoadFailNoCall(t *testing.T) {
 	}
 }
 
-// TestAModelThatDoesNotScoreIsNotPutToWork.
+// TestAModelThatDoesNotScoreIsNotPutToWork, nor one that cannot be opened.
 func TestAModelThatDoesNotScoreIsNotPutToWork(t *testing.T) {
 	first, broken := &model{name: "first", support: 0.5}, &model{name: "broken", failing: errors.New("corrupt session")}
 	cause := errors.New("no such folder")

@@ -83,7 +83,7 @@ func Parse(text string) (Address, error) {
 	parse, known := schemes()[scheme]
 	if !known {
 		// The text is not told: it may be anything, a password too.
-		return Address{}, errors.New("the address begins with no known scheme: write embedded, grpc://, grpcs://, unix:, exec:, openai:, tei: or kserve:")
+		return Address{}, errors.New("the address begins with none of the known schemes (embedded, grpc://, grpcs://, unix:, exec:, openai:, tei:, kserve:)")
 	}
 	open, err := parse(text)
 	if err != nil {

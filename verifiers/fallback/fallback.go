@@ -26,7 +26,7 @@ func New(first entail.Verifier, next ...entail.Verifier) *Verifier {
 // member that gives one.
 func (v *Verifier) Describe(ctx context.Context) (entail.Description, error) {
 	var description entail.Description
-	_, err := v.first(ctx, func(member entail.Verifier) (err error) {
+	err := v.first(ctx, func(member entail.Verifier) (err error) {
 		description, err = member.Describe(ctx)
 		return err
 	})
@@ -38,26 +38,26 @@ func (v *Verifier) Describe(ctx context.Context) (entail.Description, error) {
 // could be scored for a reason that is not the pair's.
 func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
 	var batch entail.Batch
-	_, err := v.first(ctx, func(member entail.Verifier) (err error) {
+	err := v.first(ctx, func(member entail.Verifier) (err error) {
 		batch, err = verify(ctx, member, pairs)
 		return err
 	})
 	return batch, err
 }
 
-// first asks the members in turn and returns the one that answered.
-func (v *Verifier) first(ctx context.Context, ask func(member entail.Verifier) error) (entail.Verifier, error) {
+// first asks the members in turn until one answers.
+func (v *Verifier) first(ctx context.Context, ask func(member entail.Verifier) error) error {
 	var failures []error
 	for _, member := range v.chain {
 		err := ask(member)
 		if err == nil {
-			return member, nil
+			return nil
 		}
 		if failures = append(failures, err); !passesOn(ctx, err) {
 			break
 		}
 	}
-	return nil, join(failures)
+	return join(failures)
 }
 
 func verify(ctx context.Context, member entail.Verifier, pairs []entail.Pair) (entail.Batch, error) {
@@ -116,7 +116,7 @@ func (p *pin) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, er
 	}
 	defer p.mu.Unlock()
 	var batch entail.Batch
-	_, err := p.chain.first(ctx, func(candidate entail.Verifier) error {
+	err := p.chain.first(ctx, func(candidate entail.Verifier) error {
 		pinned, release, err := verifiers.Pin(candidate)
 		if err != nil {
 			return err
