@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -649,4 +650,19 @@ func TestListShowsAModelThatCannotBeRead(t *testing.T) {
 	if err := store.Remove("owner/made"); err != nil {
 		t.Errorf("it cannot be removed: %v", err)
 	}
+}
+
+func FuzzParseSource(f *testing.F) {
+	for _, text := range []string{"owner/made", "owner/made@refs/pr/1", "https://host/a/b/", "a/..", "x/y@../z", "http://h/%2e%2e"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := hub.ParseSource(text, "https://hub.example/base")
+		if err != nil || strings.Contains(text, "://") {
+			return
+		}
+		if path := s.URL.String(); !strings.HasPrefix(path, "https://hub.example/base/"+s.Name+"/resolve/") || slices.Contains(strings.Split(path, "/"), "..") {
+			t.Errorf("%q leads to %s", text, path)
+		}
+	})
 }

@@ -337,3 +337,27 @@ func TestAFileThatIsNoLogIsRefused(t *testing.T) {
 		t.Error("and emptied")
 	}
 }
+
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(lines(4)))
+	f.Add([]byte(`{"id":"a","doc":"d","claim":"c","label":1,"question":null}` + "\n" + `{"id":"b","doc":"d","claim":"c","label":0}`))
+	f.Add([]byte("\ufeff{}\r\n"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		pairs, err := evaluate.Read([]string{write(t, "s.jsonl", string(data))}, all)
+		if err != nil {
+			return
+		}
+		positives := 0
+		for _, p := range pairs {
+			if p.Row.Label {
+				positives++
+			}
+			if p.Row.ID == "" || p.Row.Document == "" || len(p.Row.Types) == 0 || p.Row.Set != "s" {
+				t.Errorf("%+v", p.Row)
+			}
+		}
+		if positives == 0 || positives == len(pairs) {
+			t.Errorf("%d of %d rows are supported", positives, len(pairs))
+		}
+	})
+}
