@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -302,6 +303,39 @@ func TestABreakerIsSeenInMetrics(t *testing.T) {
 	}
 }
 
+// failsCalls is a model that looks well and fails every call.
+type failsCalls struct{ *model }
+
+func (f failsCalls) Verify(context.Context, []entail.Pair) (entail.Batch, error) {
+	f.calls.Add(1)
+	return entail.Batch{}, errors.New("corrupt session")
+}
+
+// TestRetriesOfRequestsAreBounded through everything that stands in front of a
+// verifier: one that fails all calls gets at most 1.2 attempts a request.
+func TestRetriesOfRequestsAreBounded(t *testing.T) {
+	const requests = 100
+	sick := &model{name: "sick"}
+	hosting := settings()
+	hosting.HTTP.Addr = ""
+	hosted := run(t, hosting, server.Options{Engine: failsCalls{sick}, VerifierOnly: true})
+	cfg := settings()
+	ask(&cfg, "sick", "grpc://"+hosted.GRPCAddr().String(), func(v *config.NamedVerifier) {
+		v.Retries, v.Breaker.Failures = 3, 0
+	})
+	r := run(t, cfg, server.Options{Engine: overlap()})
+	client := plumblinev1.NewGroundingServiceClient(r.dial(r.GRPCAddr()))
+	for i := range requests {
+		res, err := client.ScoreGrounding(t.Context(), grounded("sick", fmt.Sprint("Claim ", i)))
+		if err != nil || res.GetStatus() != plumblinev1.Status_STATUS_VERIFIER_UNAVAILABLE {
+			t.Fatalf("got %v, %v", res.GetStatus(), err)
+		}
+	}
+	if attempts := sick.calls.Load(); attempts <= requests || attempts > requests*12/10 {
+		t.Errorf("%d attempts for %d requests", attempts, requests)
+	}
+}
+
 func TestInfoAndHealthTellOfEachVerifier(t *testing.T) {
 	judge := &model{name: "judge-7b", support: 0.75}
 	cfg := settings()
@@ -478,4 +512,46 @@ func TestAModelThatDoesNotScoreIsNotPutToWork(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkAnswer(t, "after two failures", res, "embedded", first)
+}
+
+// TestVerifiersOverMutualTLS: both sides prove who they are, each host of a list
+// for itself; whoever cannot is not asked.
+func TestVerifiersOverMutualTLS(t *testing.T) {
+	trusted, stranger := newAuthority(t), newAuthority(t)
+	trusted.issue("front", 3)
+	file := func(a *authority, name string) string { return filepath.Join(a.dir, name) }
+	judge := &model{name: "judge-7b", support: 0.75}
+	var hosts []string
+	for range 2 {
+		hosting := settings()
+		hosting.HTTP.Addr = ""
+		hosting.GRPC.TLS = trusted.files()
+		hosting.GRPC.TLS.ClientCAFile = file(trusted, "ca.pem")
+		hosts = append(hosts, run(t, hosting, server.Options{Engine: judge, VerifierOnly: true}).GRPCAddr().String())
+	}
+	at := "grpcs://" + strings.Join(hosts, ",")
+	good := config.ClientTLS{CAFile: file(trusted, "ca.pem"), CertFile: file(trusted, "front.pem"), KeyFile: file(trusted, "front.key")}
+	cfg := settings()
+	for name, files := range map[string]config.ClientTLS{
+		"good":      good,
+		"no-proof":  {CAFile: good.CAFile},
+		"no-trust":  {CertFile: good.CertFile, KeyFile: good.KeyFile},
+		"deceived":  {CAFile: file(stranger, "ca.pem"), CertFile: good.CertFile, KeyFile: good.KeyFile},
+		"pretender": {CAFile: good.CAFile, CertFile: file(stranger, "server.pem"), KeyFile: file(stranger, "server.key")},
+	} {
+		ask(&cfg, name, at, func(v *config.NamedVerifier) { v.TLS, v.Retries = files, 0 })
+	}
+	r := run(t, cfg, server.Options{Engine: overlap()})
+	client := plumblinev1.NewGroundingServiceClient(r.dial(r.GRPCAddr()))
+	for name := range cfg.Verifiers {
+		res, err := client.ScoreGrounding(t.Context(), grounded(name, "Somebody is there."))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "good" {
+			checkAnswer(t, name, res, name, judge)
+		} else if res.GetStatus() != plumblinev1.Status_STATUS_VERIFIER_UNAVAILABLE {
+			t.Errorf("%s: status %v", name, res.GetStatus())
+		}
+	}
 }

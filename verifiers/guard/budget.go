@@ -17,7 +17,7 @@ type budget struct {
 	tokens float64
 }
 
-// deposit is made by each call.
+// deposit is made by each call of Verify.
 func (b *budget) deposit() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

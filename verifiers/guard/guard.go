@@ -109,6 +109,7 @@ func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batc
 		return entail.Batch{}, entail.ErrBusy
 	}
 	defer v.calls.Release(1)
+	v.budget.deposit()
 	bounded, cancel := v.bound(ctx)
 	defer cancel()
 	batch, err := v.attempts(bounded, func() (entail.Batch, error) { return v.next.Verify(bounded, pairs) })
@@ -119,7 +120,8 @@ func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batc
 }
 
 // Describe implements entail.Verifier. It is guarded as calls are, except that
-// a description is no sign of recovery: it may come from memory.
+// a description, which may come from memory, is no sign of recovery and earns no
+// retries.
 func (v *Verifier) Describe(ctx context.Context) (description entail.Description, err error) {
 	bounded, cancel := v.bound(ctx)
 	defer cancel()
@@ -168,7 +170,6 @@ func (v *Verifier) outcome(ctx context.Context, err error) error {
 // attempts asks until there is an answer, a failure that would only repeat, or
 // no room for another attempt.
 func (v *Verifier) attempts(ctx context.Context, ask func() (entail.Batch, error)) (entail.Batch, error) {
-	v.budget.deposit()
 	pauses := backoff.NewExponentialBackOff()
 	pauses.InitialInterval, pauses.MaxInterval = firstPause, longestPause
 	for attempt := 0; ; attempt++ {

@@ -282,7 +282,9 @@ func TestAKillInMidStreamIsUnavailable(t *testing.T) {
 		t.Skipf("the port was taken meanwhile: %v", err)
 	}
 	serveOn(t, listener, newSidecar())
+	begun := time.Now()
 	eventually(t, "the successor answers", func() bool { _, err := v.Verify(t.Context(), questions(3)); return err == nil })
+	t.Logf("the successor answers %v after it began to listen", time.Since(begun))
 }
 
 // TestSlowAnswersAreWaitedFor until the deadline and no longer.
