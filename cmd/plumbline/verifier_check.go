@@ -8,6 +8,8 @@ import (
 	"iter"
 	"log/slog"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -23,6 +25,7 @@ import (
 type checkFlags struct {
 	json, verbose bool
 	timeout       time.Duration
+	only          []string
 	tls           remote.TLS
 }
 
@@ -50,6 +53,11 @@ Exit codes: 0 no check failed; 1 one did; 2 wrong usage; 130 interrupted.`,
 			if err != nil {
 				return err
 			}
+			for _, name := range f.only {
+				if !slices.Contains(conform.Names(), name) {
+					return fmt.Errorf("--only: there is no check %q; the checks are %s", name, strings.Join(conform.Names(), ", "))
+				}
+			}
 			cfg, err := settings(command)
 			if err != nil {
 				return err
@@ -60,6 +68,7 @@ Exit codes: 0 no check failed; 1 one did; 2 wrong usage; 130 interrupted.`,
 	flags := command.Flags()
 	flags.BoolVar(&f.json, "json", false, "print one JSON object in place of the table")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "show what a spawned verifier prints, on standard error")
+	flags.StringSliceVar(&f.only, "only", nil, "`NAMES` of the checks to run, beside that of the description")
 	flags.DurationVar(&f.timeout, "timeout", conform.DefaultTimeout, "how long each check may take; slow models need more")
 	flags.StringVar(&f.tls.CAFile, "tls-ca", "", "PEM `FILE` of the authorities to trust at a grpcs address, in place of the system's")
 	flags.StringVar(&f.tls.CertFile, "tls-cert", "", "PEM `FILE` of the client's certificate")
@@ -109,7 +118,7 @@ func (a *app) conduct(ctx context.Context, at address.Address, cfg config.Config
 			return
 		}
 		defer func() { _ = backend.Close() }() // the process is about to end
-		conform.Run(ctx, backend, conform.Options{Timeout: f.timeout})(yield)
+		conform.Run(ctx, backend, conform.Options{Timeout: f.timeout, Only: f.only})(yield)
 	}
 }
 

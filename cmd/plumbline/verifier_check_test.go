@@ -91,7 +91,7 @@ func TestCheckOfWhatIsNoVerifier(t *testing.T) {
 	if report, code := check(t, "grpc://"+serve(t, nil)); code != 1 || report.Failed != 1 || report.Results[1].Check != "describe" {
 		t.Errorf("exit code %d, %+v", code, report)
 	}
-	for _, wrong := range [][]string{{}, {"nonsense"}, {"exec:"}, {"embedded", "too many"}} {
+	for _, wrong := range [][]string{{}, {"nonsense"}, {"exec:"}, {"embedded", "too many"}, {"embedded", "--only", "no-such-check"}} {
 		if got := plumbline(t, "", append([]string{"verifier", "check"}, wrong...)...); got.code != 2 || got.stderr == "" {
 			t.Errorf("%q: %+v", wrong, got)
 		}

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"google.golang.org/grpc"
@@ -62,6 +63,18 @@ type Options struct {
 	// Timeout bounds each check; 0 means DefaultTimeout. Slow verifiers need
 	// more: a check scores a few dozen pairs.
 	Timeout time.Duration
+	// Only names the checks to run; empty means all. The description is always
+	// looked at, because all others need it.
+	Only []string
+}
+
+// Names are the names of all checks.
+func Names() []string {
+	var names []string
+	for _, c := range checks() {
+		names = append(names, c.name)
+	}
+	return names
 }
 
 // wired is a backend that speaks VerifierService.
@@ -79,6 +92,9 @@ func Run(ctx context.Context, backend verifiers.Backend, options Options) iter.S
 	return func(yield func(Result) bool) {
 		s := &subject{backend: backend}
 		for _, c := range checks() {
+			if s.prepared && len(options.Only) > 0 && !slices.Contains(options.Only, c.name) {
+				continue
+			}
 			result := c.conduct(ctx, s, options.Timeout)
 			if ctx.Err() != nil || !yield(result) {
 				return

@@ -153,7 +153,7 @@ func (f *fake) answer(ctx context.Context, request *plumblinev1.VerifyRequest) (
 			return nil, err
 		}
 		if strings.Contains(pair.GetPremise(), "note") {
-			time.Sleep(2 * time.Millisecond) // pairs of the long calls cost time
+			time.Sleep(20 * time.Millisecond) // pairs of the long calls cost time
 		}
 		if ctx.Err() != nil {
 			return nil, status.FromContextError(ctx.Err()).Err()
