@@ -131,7 +131,8 @@ func (d *download) begin(response *http.Response) error {
 	if response.StatusCode == http.StatusRequestedRangeNotSatisfiable {
 		// The part is longer than the file there, or of another version. A
 		// second time it would be so again.
-		if d.refused++; d.refused > 1 {
+		d.refused++
+		if d.refused > 1 {
 			return backoff.Permanent(fmt.Errorf("the server has fewer than the %d bytes of the manifest", d.want.Bytes))
 		}
 		if err := d.restart(); err != nil {

@@ -301,7 +301,7 @@ func TestWhatAServerMayNotDo(t *testing.T) {
 			out.Header().Set("X-Linked-Size", "5")
 			w.send(out, r, w.files[weights])
 		}, "another version", 1},
-		"a range that was not asked": {func(w *web, out http.ResponseWriter, _ *http.Request) {
+		"a range that was not asked": {func(_ *web, out http.ResponseWriter, _ *http.Request) {
 			out.Header().Set("Content-Range", "bytes 5-9/300000")
 			out.WriteHeader(http.StatusPartialContent)
 		}, "from byte 0 on", 1},
@@ -343,9 +343,10 @@ func TestWhatAServerMayNotDo(t *testing.T) {
 func TestABusyServerIsAskedAgainWhenItSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		answers := 0
-		client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
-			if answers++; answers < 3 {
-				response := &http.Response{Status: "503 Service Unavailable", StatusCode: 503, Header: http.Header{"Retry-After": {"40"}}, Body: http.NoBody}
+		client := &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {
+			answers++
+			if answers < 3 {
+				response := &http.Response{Status: "503 Service Unavailable", StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"40"}}, Body: http.NoBody}
 				return response, nil
 			}
 			return nil, context.Canceled
