@@ -42,7 +42,7 @@ func (a *app) calibrateFit(command *cobra.Command, flags *calibrateFlags, option
 		return err
 	}
 	if c.seen != nil {
-		if err := calibration.Prepare(c.seen, options); err != nil {
+		if err := calibration.Prepare(c.ctx, c.seen, options); err != nil {
 			return err
 		}
 	}

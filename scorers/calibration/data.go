@@ -1,6 +1,7 @@
 package calibration
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -240,7 +241,8 @@ func (d *Data) Arm(name string, i int) (Outcome, bool) {
 // (dataset, model, label) goes to calibration. Within a stratum records are
 // taken in the order of SHA-256 over seed and id, so that the split does not
 // depend on the order of the input.
-func (d *Data) Assign(share float64, seed uint64) error {
+// The error is of the share, or that of ctx.
+func (d *Data) Assign(ctx context.Context, share float64, seed uint64) error {
 	if !(share > 0 && share < 1) {
 		return score.InvalidInput("the calibration share must be in (0, 1), got %g", share)
 	}
@@ -256,10 +258,9 @@ func (d *Data) Assign(share float64, seed uint64) error {
 		}
 	}
 	for _, index := range members {
-		slices.SortFunc(index, func(a, b int) int {
-			x, y := splitKey(seed, d.records[a].id), splitKey(seed, d.records[b].id)
-			return slices.Compare(x[:], y[:])
-		})
+		if err := d.shuffle(ctx, index, seed); err != nil {
+			return err
+		}
 		border := int(math.Round(share * float64(len(index))))
 		for rank, i := range index {
 			d.records[i].split = Test
@@ -271,14 +272,36 @@ func (d *Data) Assign(share float64, seed uint64) error {
 	return nil
 }
 
+// shuffle orders records by SHA-256 over seed and id.
+func (d *Data) shuffle(ctx context.Context, index []int, seed uint64) error {
+	type keyed struct {
+		key    [sha256.Size]byte
+		record int
+	}
+	keys := make([]keyed, len(index))
+	err := inBlocks(ctx, len(index), func(from, to int) {
+		for r := from; r < to; r++ {
+			keys[r] = keyed{splitKey(seed, d.records[index[r]].id), index[r]}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(keys, func(a, b keyed) int { return bytes.Compare(a.key[:], b.key[:]) })
+	for r, k := range keys {
+		index[r] = k.record
+	}
+	return nil
+}
+
 // halves cuts records in two by SHA-256 over seed and id, stratified by label.
-func (d *Data) halves(index []int, seed uint64) (first, second []int) {
+func (d *Data) halves(ctx context.Context, index []int, seed uint64) (first, second []int, err error) {
 	ordered := slices.Clone(index)
 	// Another seed than Assign's: its order is by the same key.
-	slices.SortFunc(ordered, func(a, b int) int {
-		x, y := splitKey(^seed, d.records[a].id), splitKey(^seed, d.records[b].id)
-		return cmp.Or(cmp.Compare(d.records[a].label, d.records[b].label), slices.Compare(x[:], y[:]))
-	})
+	if err := d.shuffle(ctx, ordered, ^seed); err != nil {
+		return nil, nil, err
+	}
+	slices.SortStableFunc(ordered, func(a, b int) int { return cmp.Compare(d.records[a].label, d.records[b].label) })
 	for rank, i := range ordered {
 		if rank%2 == 0 {
 			first = append(first, i)
@@ -286,7 +309,7 @@ func (d *Data) halves(index []int, seed uint64) (first, second []int) {
 			second = append(second, i)
 		}
 	}
-	return first, second
+	return first, second, nil
 }
 
 func splitKey(seed uint64, id string) [sha256.Size]byte {
@@ -307,9 +330,11 @@ func (d *Data) labelled(split Split) []int {
 // column returns a signal and the labels of those of the given records that
 // have it.
 func (d *Data) column(name string, index []int) (values []float64, labels []bool, present []int) {
+	column := d.signals[name]
+	values, labels, present = make([]float64, 0, len(index)), make([]bool, 0, len(index)), make([]int, 0, len(index))
 	for _, i := range index {
-		if v, ok := d.Signal(name, i); ok {
-			values = append(values, v)
+		if i < len(column) && !math.IsNaN(column[i]) {
+			values = append(values, column[i])
 			labels = append(labels, d.records[i].label == 1)
 			present = append(present, i)
 		}
@@ -335,7 +360,7 @@ func (d *Data) Digest(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	slices.SortFunc(sums, func(a, b [sha256.Size]byte) int { return slices.Compare(a[:], b[:]) })
+	slices.SortFunc(sums, func(a, b [sha256.Size]byte) int { return bytes.Compare(a[:], b[:]) })
 	whole := sha256.New()
 	for _, sum := range sums {
 		whole.Write(sum[:])

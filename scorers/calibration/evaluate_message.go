@@ -245,7 +245,10 @@ func (e evaluation) reliability(ctx context.Context, index []int) []*plumblinev1
 		add("raw", values)
 	}
 	if e.folds > 1 {
-		fold := e.data.foldsOf(present, e.folds, e.resampling.Seed)
+		fold, err := e.data.foldsOf(ctx, present, e.folds, e.resampling.Seed)
+		if err != nil {
+			return nil
+		}
 		if p, err := crossFitted(ctx, values, labels, fold, e.folds, func(s []float64, l []bool) (predictor, error) { return stats.FitPlatt(ctx, s, l) }); err == nil {
 			add("platt", p)
 		}
@@ -297,26 +300,25 @@ func crossFitted(ctx context.Context, scores []float64, labels []bool, fold []in
 	return out, nil
 }
 
-// foldsOf deals records out to folds by SHA-256 over seed and id, stratified by
-// group and label.
-func (d *Data) foldsOf(index []int, folds int, seed uint64) []int {
-	position := make([]int, len(index))
-	for p := range position {
-		position[p] = p
+// foldsOf deals records, in rising order, out to folds by SHA-256 over seed and
+// id, stratified by group and label.
+func (d *Data) foldsOf(ctx context.Context, index []int, folds int, seed uint64) ([]int, error) {
+	dealt := slices.Clone(index)
+	if err := d.shuffle(ctx, dealt, seed); err != nil {
+		return nil, err
 	}
-	slices.SortFunc(position, func(a, b int) int {
-		x, y := d.records[index[a]], d.records[index[b]]
-		kx, ky := splitKey(seed, x.id), splitKey(seed, y.id)
+	slices.SortStableFunc(dealt, func(a, b int) int {
+		x, y := d.records[a], d.records[b]
 		return cmp.Or(
-			cmp.Compare(x.group.Dataset, y.group.Dataset), cmp.Compare(x.group.Model, y.group.Model),
-			cmp.Compare(x.label, y.label), slices.Compare(kx[:], ky[:]),
+			cmp.Compare(x.group.Dataset, y.group.Dataset), cmp.Compare(x.group.Model, y.group.Model), cmp.Compare(x.label, y.label),
 		)
 	})
 	fold := make([]int, len(index))
-	for rank, p := range position {
-		fold[p] = rank % folds
+	for rank, record := range dealt {
+		position, _ := slices.BinarySearch(index, record)
+		fold[position] = rank % folds
 	}
-	return fold
+	return fold, nil
 }
 
 // maxCurvePoints bounds a curve in a response; more cannot be seen.

@@ -76,20 +76,20 @@ func (o Options) resampling() stats.Resampling { return stats.Resampling{Draws: 
 // on, and bounding those that thresholds are set on: the calibration split for
 // both, but for risk control its two halves. A guarantee holds for a rule that
 // was fixed before the records that bound its risk were seen.
-func (o Options) choosing(d *Data) []int {
-	index := d.labelled(Calibration)
+func (o Options) choosing(ctx context.Context, d *Data) (index []int, err error) {
+	index = d.labelled(Calibration)
 	if o.Method == MethodRiskControl {
-		index, _ = d.halves(index, o.Seed)
+		index, _, err = d.halves(ctx, index, o.Seed)
 	}
-	return index
+	return index, err
 }
 
-func (o Options) bounding(d *Data) []int {
-	index := d.labelled(Calibration)
+func (o Options) bounding(ctx context.Context, d *Data) (index []int, err error) {
+	index = d.labelled(Calibration)
 	if o.Method == MethodRiskControl {
-		_, index = d.halves(index, o.Seed)
+		_, index, err = d.halves(ctx, index, o.Seed)
 	}
-	return index
+	return index, err
 }
 
 // Verdict says what became of one signal.
@@ -121,7 +121,10 @@ type Verdict struct {
 // the bar, and drops of these what repeats a stronger one. Verdicts come with
 // the strongest signal first.
 func Select(ctx context.Context, d *Data, o Options) ([]Verdict, error) {
-	index := o.choosing(d)
+	index, err := o.choosing(ctx, d)
+	if err != nil {
+		return nil, err
+	}
 	if len(index) == 0 {
 		return nil, score.MissingInput("no record of the calibration split has a label")
 	}
@@ -145,8 +148,7 @@ func Select(ctx context.Context, d *Data, o Options) ([]Verdict, error) {
 	slices.SortStableFunc(verdicts, func(a, b Verdict) int {
 		return cmp.Or(cmp.Compare(strength(b), strength(a)), cmp.Compare(a.Signal, b.Signal))
 	})
-	keep(d, verdicts, index, o)
-	return verdicts, nil
+	return verdicts, keep(ctx, d, verdicts, index, o)
 }
 
 // strength orders signals; those that could not be measured come last.
@@ -178,6 +180,9 @@ func separate(ctx context.Context, d *Data, verdicts []Verdict, index []int, o O
 	}
 	bySize := map[int][]ranking{}
 	for i := range verdicts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		v := &verdicts[i]
 		values, labels, _ := d.column(v.Signal, index)
 		v.N, v.Complete = len(values), len(values) == len(index)
@@ -212,26 +217,34 @@ func separate(ctx context.Context, d *Data, verdicts []Verdict, index []int, o O
 // rankable ranks a signal in the direction in which it separates, or says why it
 // cannot be judged.
 func rankable(values []float64, labels []bool) (ranked *stats.Ranked, positiveIsHigh bool, err error) {
-	_, high, err := stats.Separation(values, labels)
-	if err != nil {
-		return nil, false, err
-	}
 	positives := countRouted(labels)
-	if fewest := min(positives, len(labels)-positives); fewest < leastOfEachClass {
+	switch fewest := min(positives, len(labels)-positives); {
+	case fewest == 0:
+		_, err := stats.AUROC(values, labels) // says which class there is
+		return nil, false, err
+	case fewest < leastOfEachClass:
 		return nil, false, score.TooFew("needs %d records of each class that have the signal, got %d positive and %d negative",
 			leastOfEachClass, positives, len(labels)-positives)
-	}
-	if slices.Min(values) == slices.Max(values) {
+	case slices.Min(values) == slices.Max(values):
 		return nil, false, score.NotApplicable("the signal is constant")
 	}
-	ranked, err = stats.NewRanked(Orient(values, high), labels)
-	return ranked, high, err
+	if ranked, err = stats.NewRanked(values, labels); err != nil {
+		return nil, false, err
+	}
+	once := slices.Repeat([]int{1}, len(values))
+	if ranked.AUROC(once) < 0.5 {
+		return ranked.Reversed(), false, nil
+	}
+	return ranked, true, nil
 }
 
 // keep marks the verdicts, strongest first.
-func keep(d *Data, verdicts []Verdict, index []int, o Options) {
+func keep(ctx context.Context, d *Data, verdicts []Verdict, index []int, o Options) error {
 	var kept []string
 	for i := range verdicts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		v := &verdicts[i]
 		switch {
 		case v.Separation.Err != nil:
@@ -249,18 +262,19 @@ func keep(d *Data, verdicts []Verdict, index []int, o Options) {
 		v.Reason = fmt.Sprintf("separation %.3f exceeds the bar of %g and repeats no stronger signal", v.Separation.Value, o.MinSeparation)
 		kept = append(kept, v.Signal)
 	}
+	return nil
 }
 
 // mostCorrelated returns the kept signal with the largest absolute correlation,
 // over records that have both.
 func mostCorrelated(d *Data, name string, kept []string, index []int) (with string, r float64) {
+	mine := d.signals[name]
 	for _, other := range kept {
-		var x, y []float64
+		theirs := d.signals[other]
+		x, y := make([]float64, 0, len(index)), make([]float64, 0, len(index))
 		for _, i := range index {
-			a, okA := d.Signal(name, i)
-			b, okB := d.Signal(other, i)
-			if okA && okB {
-				x, y = append(x, a), append(y, b)
+			if i < len(mine) && i < len(theirs) && !math.IsNaN(mine[i]) && !math.IsNaN(theirs[i]) {
+				x, y = append(x, mine[i]), append(y, theirs[i])
 			}
 		}
 		if c, err := stats.Pearson(x, y); err == nil && math.Abs(c) > math.Abs(r) {
@@ -274,9 +288,16 @@ func mostCorrelated(d *Data, name string, kept []string, index []int) (with stri
 // which none is attainable is dropped with the reason. Risk control keeps the
 // strongest signal alone: bounds of several do not add up to one of their
 // combination.
-func SetFloors(d *Data, verdicts []Verdict, o Options) error {
+func SetFloors(ctx context.Context, d *Data, verdicts []Verdict, o Options) error {
+	index, err := o.bounding(ctx, d)
+	if err != nil {
+		return err
+	}
 	controlled := false
 	for i := range verdicts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
 		v := &verdicts[i]
 		if !v.Kept {
 			continue
@@ -285,7 +306,7 @@ func SetFloors(d *Data, verdicts []Verdict, o Options) error {
 			v.Kept, v.Reason = false, "passes the bar, but risk control bounds one score; combine several by a logistic regression"
 			continue
 		}
-		floor, err := o.threshold(d, o.bounding(d), func(i int) (float64, bool) {
+		floor, err := o.threshold(d, index, func(i int) (float64, bool) {
 			value, ok := d.Signal(v.Signal, i)
 			return orient(value, v.PositiveIsHigh), ok
 		}, o.orientedGrid(v.PositiveIsHigh))
@@ -422,8 +443,15 @@ type Classifier struct {
 // calibration split and sets its threshold by the method. A signal that a
 // record lacks counts as the mean.
 func FitClassifier(ctx context.Context, d *Data, verdicts []Verdict, o Options) (Classifier, error) {
-	index := o.choosing(d)
 	var c Classifier
+	index, err := o.choosing(ctx, d)
+	if err != nil {
+		return c, err
+	}
+	bounding, err := o.bounding(ctx, d)
+	if err != nil {
+		return c, err
+	}
 	for _, v := range verdicts {
 		if !v.Kept {
 			continue
@@ -452,7 +480,7 @@ func FitClassifier(ctx context.Context, d *Data, verdicts []Verdict, o Options) 
 		c.Terms[j].Weight = model.Weights[j]
 	}
 	c.Intercept = model.Intercept
-	c.Floor, err = o.threshold(d, o.bounding(d), func(i int) (float64, bool) { return c.Probability(d, i), true }, o.Grid)
+	c.Floor, err = o.threshold(d, bounding, func(i int) (float64, bool) { return c.Probability(d, i), true }, o.Grid)
 	return c, err
 }
 
@@ -495,7 +523,15 @@ func FitCalibrated(ctx context.Context, d *Data, verdicts []Verdict, o Options) 
 	if err != nil {
 		return Classifier{}, err
 	}
-	values, labels, _ := d.column(v.Signal, o.choosing(d))
+	choosing, err := o.choosing(ctx, d)
+	if err != nil {
+		return Classifier{}, err
+	}
+	bounding, err := o.bounding(ctx, d)
+	if err != nil {
+		return Classifier{}, err
+	}
+	values, labels, _ := d.column(v.Signal, choosing)
 	platt, err := stats.FitPlatt(ctx, values, labels)
 	if err != nil {
 		return Classifier{}, err
@@ -504,7 +540,7 @@ func FitCalibrated(ctx context.Context, d *Data, verdicts []Verdict, o Options) 
 		Terms:     []Standardised{{Signal: v.Signal, Deviation: 1, Weight: platt.Slope}},
 		Intercept: platt.Intercept,
 	}
-	c.Floor, err = o.threshold(d, o.bounding(d), func(i int) (float64, bool) {
+	c.Floor, err = o.threshold(d, bounding, func(i int) (float64, bool) {
 		value, ok := d.Signal(v.Signal, i)
 		return platt.Predict(value), ok
 	}, o.Grid)
@@ -515,12 +551,20 @@ func FitCalibrated(ctx context.Context, d *Data, verdicts []Verdict, o Options) 
 // probability and drops the other signals. The probability rises with the
 // oriented score, so that a threshold on it is one on the score, at a border of
 // the fitted steps: the policy needs no table.
-func FitIsotonic(d *Data, verdicts []Verdict, o Options) error {
+func FitIsotonic(ctx context.Context, d *Data, verdicts []Verdict, o Options) error {
 	v, err := strongest(verdicts)
 	if err != nil {
 		return err
 	}
-	values, labels, _ := d.column(v.Signal, o.choosing(d))
+	choosing, err := o.choosing(ctx, d)
+	if err != nil {
+		return err
+	}
+	bounding, err := o.bounding(ctx, d)
+	if err != nil {
+		return err
+	}
+	values, labels, _ := d.column(v.Signal, choosing)
 	isotonic, err := stats.FitIsotonic(Orient(values, v.PositiveIsHigh), labels)
 	if err != nil {
 		return err
@@ -529,7 +573,6 @@ func FitIsotonic(d *Data, verdicts []Verdict, o Options) error {
 		value, ok := d.Signal(v.Signal, i)
 		return orient(value, v.PositiveIsHigh), ok
 	}
-	bounding := o.bounding(d)
 	floor, err := o.threshold(d, bounding, func(i int) (float64, bool) {
 		s, ok := oriented(i)
 		return isotonic.Predict(s), ok

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 
 	"google.golang.org/protobuf/proto"
 
@@ -151,7 +152,7 @@ func Fit(ctx context.Context, d *Data, m *plumblinev1.FitOptions, provenance *pl
 	if m.GetDataName() == "" {
 		return nil, score.MissingInput("options.data_name: name the data, so that a policy says what it was fitted on")
 	}
-	if err := prepare(d, o); err != nil {
+	if err := prepare(ctx, d, o); err != nil {
 		return nil, err
 	}
 	calibration, test := d.labelled(Calibration), d.labelled(Test)
@@ -204,19 +205,19 @@ func Fit(ctx context.Context, d *Data, m *plumblinev1.FitOptions, provenance *pl
 
 // Prepare labels and divides the records as Fit does, for whoever looks at the
 // data beside Fit's answer.
-func Prepare(d *Data, m *plumblinev1.FitOptions) error {
+func Prepare(ctx context.Context, d *Data, m *plumblinev1.FitOptions) error {
 	o, err := optionsOf(m)
 	if err != nil {
 		return err
 	}
-	return prepare(d, o)
+	return prepare(ctx, d, o)
 }
 
-func prepare(d *Data, o Options) error {
+func prepare(ctx context.Context, d *Data, o Options) error {
 	if o.Method == MethodGain {
 		d.labelByBenefit(o.Never, o.Always)
 	}
-	return d.Assign(o.Share, o.Seed)
+	return d.Assign(ctx, o.Share, o.Seed)
 }
 
 func namingOf(m *plumblinev1.FitOptions, o Options, provenance *plumblinev1.Provenance, r *plumblinev1.FitResponse) Naming {
@@ -278,19 +279,24 @@ func describeMethod(m *plumblinev1.FitOptions, o Options) string {
 func unread(ctx context.Context, d *Data, index []int, g *gate.Gate) ([]string, error) {
 	inputs := inputsOf(d, InputName)
 	refused := map[string]int{}
-	for r, i := range index {
-		if r%recordsPerLook == 0 && ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		missing := g.Decide(valuesOf(d, i, inputs)).Missing
-		if len(missing) == 0 {
-			continue
-		}
-		for name, input := range inputs {
-			if _, has := d.Signal(name, i); has && slices.Contains(missing, input) {
-				refused[name]++
+	var guard sync.Mutex
+	err := inBlocks(ctx, len(index), func(from, to int) {
+		for _, i := range index[from:to] {
+			missing := g.Decide(valuesOf(d, i, inputs)).Missing
+			if len(missing) == 0 {
+				continue
 			}
+			guard.Lock()
+			for name, input := range inputs {
+				if _, has := d.Signal(name, i); has && slices.Contains(missing, input) {
+					refused[name]++
+				}
+			}
+			guard.Unlock()
 		}
+	})
+	if err != nil {
+		return nil, err
 	}
 	var warnings []string
 	for _, name := range slices.Sorted(maps.Keys(refused)) {
@@ -300,20 +306,16 @@ func unread(ctx context.Context, d *Data, index []int, g *gate.Gate) ([]string, 
 	return warnings, nil
 }
 
-// recordsPerLook is how many records a loop passes between two looks at its
-// context.
-const recordsPerLook = 1024
-
 // fitPolicy sets thresholds and builds the policy; verdicts are updated.
 func fitPolicy(ctx context.Context, d *Data, verdicts []Verdict, combination plumblinev1.Combination, o Options, n Naming) (*plumblinev1.Policy, error) {
 	switch combination {
 	case plumblinev1.Combination_COMBINATION_UNSPECIFIED, plumblinev1.Combination_COMBINATION_ANY_FLOOR:
-		if err := SetFloors(d, verdicts, o); err != nil {
+		if err := SetFloors(ctx, d, verdicts, o); err != nil {
 			return nil, err
 		}
 		return FloorsPolicy(verdicts, n), nil
 	case plumblinev1.Combination_COMBINATION_ISOTONIC:
-		if err := FitIsotonic(d, verdicts, o); err != nil {
+		if err := FitIsotonic(ctx, d, verdicts, o); err != nil {
 			return nil, err
 		}
 		return FloorsPolicy(verdicts, n), nil

@@ -105,7 +105,7 @@ func TestThresholdsFromOutcomes(t *testing.T) {
 		d := paired(t, 2000, nil)
 		if c.options.GetMethod() == plumblinev1.ThresholdMethod_THRESHOLD_METHOD_YOUDEN {
 			// Youden's point needs labels; those of the benefit.
-			if err := calibration.Prepare(d, &plumblinev1.FitOptions{Method: plumblinev1.ThresholdMethod_THRESHOLD_METHOD_VALIDATION_F1}); err != nil {
+			if err := calibration.Prepare(t.Context(), d, &plumblinev1.FitOptions{Method: plumblinev1.ThresholdMethod_THRESHOLD_METHOD_VALIDATION_F1}); err != nil {
 				t.Fatal(err)
 			}
 		}
