@@ -61,19 +61,16 @@ def test_overload_says_when_to_come_back(connect: Callable[..., Any], serve: Cal
     client = connect(serve("--limits-max-open-streams", "1").grpc, retry=None)
     with held(client) as requests, client.stream_score_retrieval(requests) as first:
         next(first)
-        with pytest.raises(plumbline.ResourceExhausted) as caught:
-            next(client.stream_score_retrieval([{"rankings": [RANKING]}]))
-    assert caught.value.reason == "OVERLOADED"
-    assert caught.value.retry_after is not None
-    assert 0 < caught.value.retry_after < 60
+        for requests_refused in range(50):  # whether they are sent before the refusal comes or not
+            refused = [{"rankings": [RANKING]}] * (requests_refused % 4)
+            with pytest.raises(plumbline.ResourceExhausted) as caught:
+                next(client.stream_score_retrieval(refused))
+            assert caught.value.reason == "OVERLOADED"
+            assert caught.value.retry_after is not None
+            assert 0 < caught.value.retry_after < 60
 
 
-def test_deadline_of_a_call_and_of_the_client(connect: Callable[..., Any], server: Server) -> None:
-    client = connect(server.grpc, timeout=1e-6)
-    with pytest.raises(plumbline.DeadlineExceeded):
-        client.get_info()
-    assert client.get_info(timeout=30).version
-    assert client.get_info(timeout=float("inf")).version
+def test_deadline_of_a_stream(client: Any) -> None:
     with held(client) as requests, pytest.raises(plumbline.DeadlineExceeded):
         list(client.stream_score_retrieval(requests, timeout=0.2))
 
@@ -128,6 +125,25 @@ def test_cancelling_a_task_cancels_its_call(server: Server) -> None:
             with pytest.raises(asyncio.CancelledError):
                 await waiting
             assert (await client.get_info()).version
+
+    asyncio.run(main())
+
+
+def test_a_source_ends_with_its_call(server: Server) -> None:
+    async def main() -> None:
+        ended = asyncio.Event()
+
+        async def source() -> AsyncIterator[Any]:
+            try:
+                yield {"rankings": [RANKING]}
+                await asyncio.get_running_loop().create_future()
+            finally:
+                ended.set()
+
+        async with plumbline.AsyncClient(server.grpc) as client:
+            async with client.stream_score_retrieval(source()) as stream:
+                await anext(stream)
+            await asyncio.wait_for(ended.wait(), 10)
 
     asyncio.run(main())
 

@@ -110,7 +110,7 @@ def test_calls_in_flight_end_first(run: Run, tmp_path: Path) -> None:
     assert process.wait(20) == 0
 
 
-@pytest.mark.parametrize(("grace", "signals"), [("20", 2), ("0.1", 1)])
+@pytest.mark.parametrize(("grace", "signals"), [("600", 2), ("0.1", 1)])
 def test_a_function_that_does_not_end(run: Run, tmp_path: Path, grace: str, signals: int) -> None:
     process = run(WAITS.replace("GRACE", grace), "--listen", "127.0.0.1:0")
     with plumbline.Client(listening(process), retry=None) as client:

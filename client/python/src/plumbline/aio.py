@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterable, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Mapping,
+    Sequence,
+)
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
 
 import grpc
 import grpc.aio
@@ -19,43 +28,98 @@ from plumbline.options import TLS, Retry, channel_options, credentials
 from plumbline.v1 import dicts, rpcs
 
 Event = TypeVar("Event")
+Answer = TypeVar("Answer")
+
+
+class _Exchange:
+    """A call whose requests come from a feed.
+
+    grpc reads requests from an iterator too, but goes on with it when the call has
+    ended, and forgets the status that the server gave if a request cannot be sent any
+    more (grpc/grpc#36066).
+    """
+
+    def __init__(self, call: Any, feed: Feed[Any, Any], deadline: float) -> None:
+        self.call = call
+        self._feed = feed
+        self._deadline = deadline
+        self._cancelled = False
+        self._status: grpc.aio.AioRpcError | None = None
+        self._sending = asyncio.ensure_future(self._send())
+        call.add_done_callback(self._on_end)
+
+    async def _send(self) -> None:
+        try:
+            async for request in self._feed:
+                await self.call.write(request)
+            await self.call.done_writing()
+        except Exception:
+            # Either the source failed, or the call has ended and its answer tells how.
+            if self._feed.failure is not None:
+                self.call.cancel()
+
+    def _on_end(self, call: Any) -> None:
+        code = _at_once(call.code())
+        if code is not grpc.StatusCode.OK:
+            nothing = grpc.aio.Metadata()
+            trailers = _at_once(call.trailing_metadata()) or nothing
+            self._status = grpc.aio.AioRpcError(code, nothing, trailers, _at_once(call.details()))
+        self._sending.cancel()
+
+    async def answer(self, answer: Awaitable[Answer]) -> Answer:
+        """What the call gives, or why it gives nothing."""
+        try:
+            return await answer
+        except grpc.aio.AioRpcError as error:
+            raise self._feed.failure or from_grpc(self._status or error, self._deadline) from error
+        except asyncio.CancelledError:
+            # grpc says so of a call that ended on this side, which is no reason to
+            # cancel the task that reads.
+            if self._feed.failure is not None:
+                raise self._feed.failure from None
+            if self._cancelled:
+                raise Cancelled(grpc.StatusCode.CANCELLED, "the call was cancelled") from None
+            raise
+
+    def cancel(self) -> None:
+        """End the call."""
+        self._cancelled = True
+        self.call.cancel()
+
+
+def _at_once(coroutine: Coroutine[Any, Any, Answer]) -> Answer:
+    """The result of a coroutine that has nothing to wait for."""
+    try:
+        coroutine.send(None)
+    except StopIteration as result:
+        return cast("Answer", result.value)
+    raise AssertionError("the call has ended and has no status")
 
 
 class AsyncStream(Generic[Event]):
     """The answers of a streaming call, as they come. Leaving its `async with` block, or
     cancel(), ends the call; the server then stops working on it."""
 
-    def __init__(
-        self, call: Any, feed: Feed[Any, Any], event: Callable[[Any], Event], deadline: float
-    ) -> None:
-        self._call = call
-        self._answers: AsyncIterator[Any] = call.__aiter__()
-        self._feed = feed
+    def __init__(self, exchange: _Exchange, event: Callable[[Any], Event]) -> None:
+        self._exchange = exchange
         self._event = event
-        self._deadline = deadline
-        self._ended = False
 
     def __aiter__(self) -> AsyncIterator[Event]:
         return self
 
     async def __anext__(self) -> Event:
-        try:
-            return self._event(await self._answers.__anext__())
-        except grpc.aio.AioRpcError as error:
-            raise self._feed.failure or from_grpc(error, self._deadline) from error
-        except asyncio.CancelledError:
-            # grpc says so of a call that ended on this side, which is no reason to
-            # cancel the task that reads.
-            if self._feed.failure is not None:
-                raise self._feed.failure from None
-            if self._ended:
-                raise Cancelled(grpc.StatusCode.CANCELLED, "the call was cancelled") from None
-            raise
+        message = await self._exchange.answer(self._exchange.call.read())
+        if message is grpc.aio.EOF:
+            raise StopAsyncIteration
+        return self._event(message)
 
     def cancel(self) -> None:
         """End the call. Reading on raises Cancelled."""
-        self._ended = True
-        self._call.cancel()
+        self._exchange.cancel()
+
+    def __del__(self) -> None:
+        if not self._exchange.call.done():
+            self._exchange.cancel()
 
     async def __aenter__(self) -> Self:
         return self
@@ -375,15 +439,8 @@ class AsyncClient:
             response_deserializer=rpc.response.FromString,
         )
         limit = TimeLimit(timeout)
-        try:
-            return await method(aiter(feed), timeout=limit.seconds, metadata=self._metadata)
-        except grpc.aio.AioRpcError as error:
-            raise feed.failure or from_grpc(error, limit.deadline) from error
-        except asyncio.CancelledError:
-            # grpc cancels a call whose requests failed.
-            if feed.failure is not None:
-                raise feed.failure from None
-            raise
+        call = method(timeout=limit.seconds, metadata=self._metadata)
+        return cast("Response", await _Exchange(call, feed, limit.deadline).answer(call))
 
     def _stream(
         self,
@@ -398,5 +455,5 @@ class AsyncClient:
             response_deserializer=rpc.response.FromString,
         )
         limit = TimeLimit(timeout)
-        call = method(aiter(feed), timeout=limit.seconds, metadata=self._metadata)
-        return AsyncStream(call, feed, event, limit.deadline)
+        call = method(timeout=limit.seconds, metadata=self._metadata)
+        return AsyncStream(_Exchange(call, feed, limit.deadline), event)

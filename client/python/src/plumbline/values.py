@@ -54,7 +54,8 @@ def missing(status: v1.Status, reason: str) -> MissingValue:
     """The exception of a value that a status says is not there."""
     if status == v1.Status.STATUS_UNSPECIFIED:
         return MissingValue("STATUS_UNSPECIFIED", "the answer has no such score")
-    return MissingValue(v1.Status.Name(status), reason)
+    known = status in v1.Status.values()
+    return MissingValue(v1.Status.Name(status) if known else f"STATUS_{status}", reason)
 
 
 def probabilities(result: v1.VerifyResult) -> Probabilities:

@@ -1,7 +1,8 @@
-"""Attempts, counted by a server that fails as it is told."""
+"""Attempts, time and connections, seen by a server that does as it is told."""
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -23,6 +24,8 @@ class Fake:
     def __init__(self) -> None:
         self.codes: list[grpc.StatusCode] = [grpc.StatusCode.OK]
         self.trailers: tuple[tuple[str, str], ...] = ()
+        self.go_on = threading.Event()
+        self.go_on.set()
         self.attempts = 0
         self.peers: set[str] = set()
         self.headers: dict[str, str] = {}
@@ -39,6 +42,7 @@ class Fake:
         self.server.start()
 
     def answer(self, _: Any, context: grpc.ServicerContext) -> Any:
+        self.go_on.wait()
         self.attempts += 1
         self.peers.add(context.peer())
         self.headers = {key: str(text) for key, text in context.invocation_metadata()}
@@ -53,6 +57,7 @@ class Fake:
 def fake() -> Iterator[Fake]:
     server = Fake()
     yield server
+    server.go_on.set()
     server.server.stop(0)
 
 
@@ -131,6 +136,18 @@ def test_calls_share_a_connection(fake: Fake, connect: Callable[..., Any]) -> No
     assert fake.attempts == 50
     assert len(fake.peers) == 1
     assert fake.headers["authorization"] == "Bearer me"
+
+
+def test_deadline_of_a_call_and_of_the_client(fake: Fake, connect: Callable[..., Any]) -> None:
+    client = connect(fake.address, timeout=0.1)
+    fake.go_on.clear()
+    with pytest.raises(plumbline.DeadlineExceeded):
+        client.get_info()
+    with pytest.raises(plumbline.DeadlineExceeded):
+        client.get_info(timeout=0.2)
+    fake.go_on.set()
+    assert client.get_info(timeout=30).version == "fake"
+    assert client.get_info(timeout=float("inf")).version == "fake"
 
 
 @pytest.mark.parametrize(
