@@ -90,6 +90,9 @@ type Manifest struct {
 	// TrainedMaxTokens is the longest pair seen in training; chunks should not
 	// be longer.
 	TrainedMaxTokens int `json:"trained_max_tokens"`
+	// FineTokens asks for a second, finer cut of the evidence, into windows of
+	// that many tokens; see entail.Description.
+	FineTokens int `json:"fine_tokens,omitempty"`
 	// PairTemplate shows how the tokenizer joins a pair, for people:
 	// "[CLS] premise [SEP] hypothesis [SEP]".
 	PairTemplate string `json:"pair_template"`
@@ -203,6 +206,7 @@ func (m *Manifest) validate() error {
 	check(m.Output != "", "output: is empty")
 	check(m.MaxTokens > 0 && m.MaxTokens <= maxTokensLimit, "max_tokens: must be between 1 and %d", maxTokensLimit)
 	check(m.TrainedMaxTokens > 0 && m.TrainedMaxTokens <= m.MaxTokens, "trained_max_tokens: must be between 1 and max_tokens")
+	check(m.FineTokens >= 0 && m.FineTokens < m.TrainedMaxTokens, "fine_tokens: must be less than trained_max_tokens, or 0")
 	check(m.Epsilon >= 0 && !math.IsInf(m.Epsilon, 1), "epsilon: must be finite and not negative")
 	check(knownClasses(m.Classes), "classes: must be %s, %s, %s or %s, %s, in the order of the logits",
 		ClassEntailment, ClassNeutral, ClassContradiction, ClassEntailment, ClassNotEntailment)

@@ -102,6 +102,9 @@ func (m *Manifest) Digest() string {
 	if m.OneText != nil {
 		decisive["one_text"] = m.OneText
 	}
+	if m.FineTokens != 0 { // no pair's answer, but the support that is made of them
+		decisive["fine_tokens"] = m.FineTokens
+	}
 	if m.Decoder != nil {
 		decisive["decoder"] = m.Decoder
 	}

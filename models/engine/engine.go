@@ -161,6 +161,7 @@ func (e *Engine) Describe(context.Context) (entail.Description, error) {
 		ThreeClass:    e.manifest.ThreeClass(),
 		MaxTokens:     e.manifest.MaxTokens,
 		TrainedTokens: e.manifest.TrainedMaxTokens,
+		FineTokens:    e.manifest.FineTokens,
 		PairOverhead:  e.tokenizer.PairOverhead(),
 		Tokenizer:     e.tokenizer,
 		Languages:     slices.Clone(e.manifest.Languages),

@@ -20,6 +20,8 @@ type chunk struct {
 	passage int
 	span    entail.Span // in the passage's text
 	premise string      // the title and what stands in span
+	// coarse and fine say which cuts of the evidence have the chunk.
+	coarse, fine bool
 	// halved counts how often the chunk was cut again because a remote
 	// verifier refused it.
 	halved int
@@ -29,6 +31,7 @@ type chunk struct {
 // same chunks.
 type window struct {
 	tokens    int // of a premise at most, its title included
+	fine      int // the same for a second, finer cut; 0 if there is none
 	stride    int // that the pieces of a cut sentence share
 	overlap   int // sentences that neighbouring chunks share
 	minicheck *miniCheckRules
@@ -106,21 +109,36 @@ func (e *evidence) cut(w window) *chunkSet {
 		return set
 	}
 	set := &chunkSet{}
-	seen := map[string]bool{}
+	places := map[string]int{}
 	for i := range e.passages {
 		by := &cutter{evidence: e, passage: i, window: w, prefix: e.titlePrefix(i, w)}
 		ranges := by.ranges()
 		set.covered += union(ranges)
 		for _, r := range ranges {
-			c := by.chunk(r)
-			if c.span.Start < c.span.End && !seen[c.premise] {
-				seen[c.premise] = true
-				set.chunks = append(set.chunks, c)
-			}
+			set.add(places, by.chunk(r)).coarse = true
+		}
+		if w.fine == 0 {
+			continue
+		}
+		closer := window{tokens: w.fine, stride: w.stride, overlap: w.overlap}
+		by = &cutter{evidence: e, passage: i, window: closer, prefix: e.titlePrefix(i, closer)}
+		for _, r := range by.ranges() {
+			set.add(places, by.chunk(r)).fine = true
 		}
 	}
 	e.sets[w] = set
 	return set
+}
+
+// add returns the set's chunk with the premise of c, which is c if it is new.
+func (s *chunkSet) add(places map[string]int, c chunk) *chunk {
+	at, ok := places[c.premise]
+	if !ok {
+		at = len(s.chunks)
+		places[c.premise] = at
+		s.chunks = append(s.chunks, c)
+	}
+	return &s.chunks[at]
 }
 
 // union counts the tokens in at least one of some ranges with ascending
@@ -292,7 +310,9 @@ func (c chunk) halve() (first, second chunk, ok bool) {
 	}
 	mid = characters(text, entail.Span{Start: mid, End: mid}).Start
 	first, second = c.by.at(entail.Span{Start: c.span.Start, End: mid}), c.by.at(entail.Span{Start: mid, End: c.span.End})
-	first.halved, second.halved = c.halved+1, c.halved+1
+	for _, half := range []*chunk{&first, &second} {
+		half.halved, half.coarse, half.fine = c.halved+1, c.coarse, c.fine
+	}
 	return first, second, true
 }
 

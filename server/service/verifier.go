@@ -74,6 +74,7 @@ func describeMessage(d entail.Description) *plumblinev1.DescribeResponse {
 		Classes:         classes,
 		MaxTokens:       uint32(max(d.MaxTokens, 0)),
 		TrainedTokens:   uint32(max(d.TrainedTokens, 0)),
+		FineTokens:      uint32(max(d.FineTokens, 0)),
 		PairOverhead:    uint32(max(d.PairOverhead, 0)),
 		Languages:       d.Languages,
 		ScoreKind:       plumblinev1.VerifierScoreKind(d.ScoreKind),

@@ -30,6 +30,7 @@ func describe(m *plumblinev1.DescribeResponse) (entail.Description, error) {
 		Digest:        m.GetDigest(),
 		MaxTokens:     int(m.GetMaxTokens()),
 		TrainedTokens: int(m.GetTrainedTokens()),
+		FineTokens:    int(m.GetFineTokens()),
 		PairOverhead:  int(m.GetPairOverhead()),
 		Languages:     m.GetLanguages(),
 		QATemplate:    m.GetQaTemplate(),

@@ -211,6 +211,10 @@ type DescribeResponse struct {
 	// The longest pair in tokens that was seen in training, if that is less than
 	// max_tokens: windows of evidence should not be larger. 0 means max_tokens.
 	TrainedTokens uint32 `protobuf:"varint,12,opt,name=trained_tokens,json=trainedTokens,proto3" json:"trained_tokens,omitempty"`
+	// Asks for a second, finer cut of the evidence, into windows of that many
+	// tokens of premise: support is then the mean of the maxima over both cuts.
+	// 0 means one cut.
+	FineTokens    uint32 `protobuf:"varint,13,opt,name=fine_tokens,json=fineTokens,proto3" json:"fine_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -325,6 +329,13 @@ func (x *DescribeResponse) GetQaTemplate() string {
 func (x *DescribeResponse) GetTrainedTokens() uint32 {
 	if x != nil {
 		return x.TrainedTokens
+	}
+	return 0
+}
+
+func (x *DescribeResponse) GetFineTokens() uint32 {
+	if x != nil {
+		return x.FineTokens
 	}
 	return 0
 }
@@ -737,7 +748,7 @@ var File_plumbline_v1_verifier_proto protoreflect.FileDescriptor
 const file_plumbline_v1_verifier_proto_rawDesc = "" +
 	"\n" +
 	"\x1bplumbline/v1/verifier.proto\x12\fplumbline.v1\x1a\x1bbuf/validate/validate.proto\x1a\x1egoogle/protobuf/duration.proto\x1a\x19plumbline/v1/common.proto\"\x11\n" +
-	"\x0fDescribeRequest\"\xcc\x03\n" +
+	"\x0fDescribeRequest\"\xed\x03\n" +
 	"\x10DescribeResponse\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06digest\x18\x02 \x01(\tR\x06digest\x127\n" +
@@ -754,7 +765,9 @@ const file_plumbline_v1_verifier_proto_rawDesc = "" +
 	" \x01(\rR\x0fprotocolVersion\x12\x1f\n" +
 	"\vqa_template\x18\v \x01(\tR\n" +
 	"qaTemplate\x12%\n" +
-	"\x0etrained_tokens\x18\f \x01(\rR\rtrainedTokens\"k\n" +
+	"\x0etrained_tokens\x18\f \x01(\rR\rtrainedTokens\x12\x1f\n" +
+	"\vfine_tokens\x18\r \x01(\rR\n" +
+	"fineTokens\"k\n" +
 	"\n" +
 	"VerifyPair\x12\x1a\n" +
 	"\x02id\x18\x01 \x01(\tB\n" +
