@@ -11,6 +11,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 
 	"plumbline/scorers/score"
 )
@@ -346,13 +347,13 @@ func (d *Data) column(name string, index []int) (values []float64, labels []bool
 // (ids, groups, labels, signals, F1 and costs of arms; not the split). It does
 // not depend on their order. The error is that of ctx.
 func (d *Data) Digest(ctx context.Context) (string, error) {
-	names, arms := d.SignalNames(), slices.Sorted(maps.Keys(d.arms))
 	counted := begin(ctx, "digest of the records", len(d.records))
+	columns, arms := d.digestColumns(), slices.Sorted(maps.Keys(d.arms))
 	sums := make([][sha256.Size]byte, len(d.records))
 	err := inBlocks(ctx, len(sums), func(from, to int) {
 		var buffer []byte
 		for i := from; i < to; i++ {
-			buffer = d.appendContent(buffer[:0], i, names, arms)
+			buffer = d.appendContent(buffer[:0], i, columns, arms)
 			sums[i] = sha256.Sum256(buffer)
 		}
 		counted.add(to - from)
@@ -368,13 +369,30 @@ func (d *Data) Digest(ctx context.Context) (string, error) {
 	return "sha256:" + hex.EncodeToString(whole.Sum(nil)), nil
 }
 
+// digestColumn is a signal with its name as it is digested.
+type digestColumn struct {
+	name   []byte
+	values []float64
+}
+
+func (d *Data) digestColumns() []digestColumn {
+	var columns []digestColumn
+	for _, name := range d.SignalNames() {
+		columns = append(columns, digestColumn{fmt.Appendf(nil, " %q ", name), d.signals[name]})
+	}
+	return columns
+}
+
 // appendContent appends what is digested of a record.
-func (d *Data) appendContent(to []byte, i int, names, arms []string) []byte {
+func (d *Data) appendContent(to []byte, i int, columns []digestColumn, arms []string) []byte {
 	r := d.records[i]
-	to = fmt.Appendf(to, "%q %q %q %d", r.id, r.group.Dataset, r.group.Model, r.label)
-	for _, name := range names {
-		if v, ok := d.Signal(name, i); ok {
-			to = binary.BigEndian.AppendUint64(fmt.Appendf(to, " %q ", name), math.Float64bits(v))
+	for _, text := range []string{r.id, r.group.Dataset, r.group.Model} {
+		to = append(strconv.AppendQuote(to, text), ' ')
+	}
+	to = strconv.AppendInt(to, int64(r.label), 10)
+	for _, c := range columns {
+		if i < len(c.values) && !math.IsNaN(c.values[i]) {
+			to = binary.BigEndian.AppendUint64(append(to, c.name...), math.Float64bits(c.values[i]))
 		}
 	}
 	for _, name := range arms {

@@ -174,41 +174,40 @@ func rankedTogether(records int) int {
 // separate measures signals. Those that equally many records have share draws:
 // drawing takes longer than a pass over what was drawn.
 func separate(ctx context.Context, d *Data, verdicts []Verdict, index []int, o Options, counted *stage) error {
-	type ranking struct {
-		verdict *Verdict
-		*stats.Ranked
-	}
-	bySize := map[int][]ranking{}
-	for i := range verdicts {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
+	ranked := make([]*stats.Ranked, len(verdicts))
+	err := onCores(ctx, len(verdicts), 1, func(i, _ int) {
 		v := &verdicts[i]
 		values, labels, _ := d.column(v.Signal, index)
 		v.N, v.Complete = len(values), len(values) == len(index)
-		ranked, high, err := rankable(values, labels)
-		if err != nil {
-			v.Separation.Err, v.Reason = err, score.Reason(err).Reason
+		ranked[i], v.PositiveIsHigh, v.Separation.Err = rankable(values, labels)
+	})
+	if err != nil {
+		return err
+	}
+	bySize := map[int][]int{} // places in verdicts
+	for i := range verdicts {
+		v := &verdicts[i]
+		if v.Separation.Err != nil {
+			v.Reason = score.Reason(v.Separation.Err).Reason
 			counted.add(o.Draws)
 			continue
 		}
-		v.PositiveIsHigh = high
 		if expected, known := o.Expected[v.Signal]; known {
-			v.Unexpected = expected != high
+			v.Unexpected = expected != v.PositiveIsHigh
 		}
-		bySize[v.N] = append(bySize[v.N], ranking{v, ranked})
+		bySize[v.N] = append(bySize[v.N], i)
 	}
-	for n, rankings := range bySize {
-		intervals, err := stats.Bootstrap(ctx, n, counted.counting(o.resampling(), len(rankings)), len(rankings), func(weights []int, out []float64) {
-			for f, r := range rankings {
-				out[f] = r.AUROC(weights)
+	for n, places := range bySize {
+		intervals, err := stats.Bootstrap(ctx, n, counted.counting(o.resampling(), len(places)), len(places), func(weights []int, out []float64) {
+			for f, i := range places {
+				out[f] = ranked[i].AUROC(weights)
 			}
 		})
 		if err != nil {
 			return err
 		}
-		for f, r := range rankings {
-			r.verdict.Separation = intervals[f]
+		for f, i := range places {
+			verdicts[i].Separation = intervals[f]
 		}
 	}
 	return nil

@@ -59,16 +59,21 @@ func (s *stage) counting(r stats.Resampling, steps int) stats.Resampling {
 	return r
 }
 
-// inBlocks does work for the numbers below n, in blocks [from, to), on all
-// cores. Once ctx is done no block is begun, and its error returned.
+// inBlocks is onCores for short work on many records.
 func inBlocks(ctx context.Context, n int, do func(from, to int)) error {
 	const block = 256
+	return onCores(ctx, n, block, do)
+}
+
+// onCores does work for the numbers below n, in blocks [from, to), on all cores.
+// Once ctx is done no block is begun, and its error returned.
+func onCores(ctx context.Context, n, block int, do func(from, to int)) error {
 	var next atomic.Int64
 	var group sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), n/block+1) {
 		group.Go(func() {
 			for ctx.Err() == nil {
-				to := int(next.Add(block))
+				to := int(next.Add(int64(block)))
 				if to-block >= n {
 					return
 				}
