@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,7 +15,7 @@ from conftest import Server
 
 import plumbline
 from plumbline import v1
-from plumbline.errors import from_item
+from plumbline.errors import from_grpc, from_item
 
 RANKING = {"name": "dense", "items": [{"id": "a", "score": 0.8}]}
 
@@ -164,6 +165,15 @@ def test_an_asynchronous_source(server: Server) -> None:
     assert isinstance(events[-1], v1.ScoreGroundingResponse)
     with plumbline.Client(server.grpc) as client, pytest.raises(TypeError, match="AsyncClient"):
         list(client.stream_score_grounding(tokens(), evidence=[]))
+
+
+def test_a_reset_after_the_deadline_is_the_deadline() -> None:
+    reset = grpc.aio.AioRpcError(
+        grpc.StatusCode.CANCELLED, grpc.aio.Metadata(), grpc.aio.Metadata(), "RST_STREAM"
+    )
+    assert isinstance(from_grpc(reset, deadline=time.monotonic() - 1), plumbline.DeadlineExceeded)
+    assert isinstance(from_grpc(reset, deadline=time.monotonic() + 100), plumbline.Cancelled)
+    assert isinstance(from_grpc(reset), plumbline.Cancelled)
 
 
 def test_items_fail_with_the_same_exceptions() -> None:

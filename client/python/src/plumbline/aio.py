@@ -8,7 +8,6 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
-    Coroutine,
     Iterable,
     Mapping,
     Sequence,
@@ -32,11 +31,11 @@ Answer = TypeVar("Answer")
 
 
 class _Exchange:
-    """A call whose requests come from a feed.
+    """A call whose requests come from a feed, until the call has ended.
 
-    grpc reads requests from an iterator too, but goes on with it when the call has
-    ended, and forgets the status that the server gave if a request cannot be sent any
-    more (grpc/grpc#36066).
+    grpc reads requests from an iterator too, but goes on with it after the end, and if
+    a request then cannot be sent it forgets the status that the server gave
+    (grpc/grpc#36066).
     """
 
     def __init__(self, call: Any, feed: Feed[Any, Any], deadline: float) -> None:
@@ -44,9 +43,8 @@ class _Exchange:
         self._feed = feed
         self._deadline = deadline
         self._cancelled = False
-        self._status: grpc.aio.AioRpcError | None = None
         self._sending = asyncio.ensure_future(self._send())
-        call.add_done_callback(self._on_end)
+        call.add_done_callback(lambda _: self._sending.cancel())
 
     async def _send(self) -> None:
         try:
@@ -58,20 +56,12 @@ class _Exchange:
             if self._feed.failure is not None:
                 self.call.cancel()
 
-    def _on_end(self, call: Any) -> None:
-        code = _at_once(call.code())
-        if code is not grpc.StatusCode.OK:
-            nothing = grpc.aio.Metadata()
-            trailers = _at_once(call.trailing_metadata()) or nothing
-            self._status = grpc.aio.AioRpcError(code, nothing, trailers, _at_once(call.details()))
-        self._sending.cancel()
-
     async def answer(self, answer: Awaitable[Answer]) -> Answer:
         """What the call gives, or why it gives nothing."""
         try:
             return await answer
         except grpc.aio.AioRpcError as error:
-            raise self._feed.failure or from_grpc(self._status or error, self._deadline) from error
+            raise self._feed.failure or from_grpc(error, self._deadline) from error
         except asyncio.CancelledError:
             # grpc says so of a call that ended on this side, which is no reason to
             # cancel the task that reads.
@@ -85,15 +75,6 @@ class _Exchange:
         """End the call."""
         self._cancelled = True
         self.call.cancel()
-
-
-def _at_once(coroutine: Coroutine[Any, Any, Answer]) -> Answer:
-    """The result of a coroutine that has nothing to wait for."""
-    try:
-        coroutine.send(None)
-    except StopIteration as result:
-        return cast("Answer", result.value)
-    raise AssertionError("the call has ended and has no status")
 
 
 class AsyncStream(Generic[Event]):
