@@ -114,9 +114,10 @@ type Description struct {
 	// TrainedTokens is the longest pair seen in training, if that is less than
 	// MaxTokens: windows of evidence should not be larger. 0 means MaxTokens.
 	TrainedTokens int
-	// FineTokens asks for a second, finer cut of the evidence, into windows of
-	// that many tokens of premise: support is then the mean of the maxima over
-	// both cuts. 0 means one cut.
+	// FineTokens asks for a second, finer cut of the evidence beside the one
+	// into windows of the full length: into windows of that many tokens of
+	// premise. It helps a model that overlooks what stands among much else. 0
+	// means one cut.
 	FineTokens int
 	// PairOverhead is the number of special tokens that a pair costs.
 	PairOverhead int

@@ -122,14 +122,14 @@ func (ss *session) judge(g *graded, jobs []*job) {
 			g.why = ss.reason(j.err)
 			return
 		}
-		if support := j.support(); i == 0 || support < g.support {
-			g.support, g.best = support, j.winner()
+		if i == 0 || j.best.value < g.support {
+			g.support, g.best = j.best.value, j.best
 		}
 		g.against = better(g.against, j.against)
 		if j.two {
 			g.noContradiction = score.NotApplicable("the verifier has two classes and does not tell contradiction from lack of support")
 		}
-		winners = append(winners, j.best.chunk.premise, j.closest.chunk.premise)
+		winners = append(winners, j.best.chunk.premise)
 	}
 	g.contradiction = g.against.value
 	g.verdict = ss.verdict(g)

@@ -20,8 +20,8 @@ type chunk struct {
 	passage int
 	span    entail.Span // in the passage's text
 	premise string      // the title and what stands in span
-	// coarse and fine say which cuts of the evidence have the chunk.
-	coarse, fine bool
+	// fine says that only the fine cut of the evidence has the chunk.
+	fine bool
 	// halved counts how often the chunk was cut again because a remote
 	// verifier refused it.
 	halved int
@@ -109,13 +109,13 @@ func (e *evidence) cut(w window) *chunkSet {
 		return set
 	}
 	set := &chunkSet{}
-	places := map[string]int{}
+	seen := map[string]bool{}
 	for i := range e.passages {
 		by := &cutter{evidence: e, passage: i, window: w, prefix: e.titlePrefix(i, w)}
 		ranges := by.ranges()
 		set.covered += union(ranges)
 		for _, r := range ranges {
-			set.add(places, by.chunk(r)).coarse = true
+			set.add(seen, by.chunk(r))
 		}
 		if w.fine == 0 {
 			continue
@@ -123,22 +123,21 @@ func (e *evidence) cut(w window) *chunkSet {
 		closer := window{tokens: w.fine, stride: w.stride, overlap: w.overlap}
 		by = &cutter{evidence: e, passage: i, window: closer, prefix: e.titlePrefix(i, closer)}
 		for _, r := range by.ranges() {
-			set.add(places, by.chunk(r)).fine = true
+			c := by.chunk(r)
+			c.fine = true
+			set.add(seen, c)
 		}
 	}
 	e.sets[w] = set
 	return set
 }
 
-// add returns the set's chunk with the premise of c, which is c if it is new.
-func (s *chunkSet) add(places map[string]int, c chunk) *chunk {
-	at, ok := places[c.premise]
-	if !ok {
-		at = len(s.chunks)
-		places[c.premise] = at
+// add adds a chunk unless the set has its premise.
+func (s *chunkSet) add(seen map[string]bool, c chunk) {
+	if c.span.Start < c.span.End && !seen[c.premise] {
+		seen[c.premise] = true
 		s.chunks = append(s.chunks, c)
 	}
-	return &s.chunks[at]
 }
 
 // union counts the tokens in at least one of some ranges with ascending
@@ -311,7 +310,7 @@ func (c chunk) halve() (first, second chunk, ok bool) {
 	mid = characters(text, entail.Span{Start: mid, End: mid}).Start
 	first, second = c.by.at(entail.Span{Start: c.span.Start, End: mid}), c.by.at(entail.Span{Start: mid, End: c.span.End})
 	for _, half := range []*chunk{&first, &second} {
-		half.halved, half.coarse, half.fine = c.halved+1, c.coarse, c.fine
+		half.halved, half.fine = c.halved+1, c.fine
 	}
 	return first, second, true
 }

@@ -35,7 +35,7 @@ func TestFineCut(t *testing.T) {
 	req := evidenceOf(filler + "Here is the needle. " + filler)
 	req.Claims = []*plumblinev1.Claim{{Text: "There is a needle."}}
 	claim := newScorer(t).Score(t.Context(), closeReader(64), req).GetClaims()[0]
-	near(t, "support, the mean of both cuts", claim.GetSupport().GetValue(), 0.6)
+	near(t, "support", claim.GetSupport().GetValue(), 0.9)
 	if quote := claim.GetBest().GetQuote(); !strings.Contains(quote, "needle") || len(quote) > 400 {
 		t.Errorf("the quote is not of the fine cut: %q", quote)
 	}

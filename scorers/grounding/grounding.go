@@ -5,9 +5,7 @@
 // split.go, kind.go), the passages are cut into chunks that fit the verifier's
 // window (chunk.go, minicheck.go), every claim is scored against every chunk
 // (verify.go), and the scores are aggregated (aggregate.go): a claim's support
-// is the maximum over chunks, as in MiniCheck (Tang et al. 2024), or the mean of the
-// maxima over a coarse and a fine cut where the verifier asks for both, an
-// answer's
+// is the maximum over chunks, as in MiniCheck (Tang et al. 2024), an answer's
 // g_mean and g_min are the mean and the minimum over its claims, as in CalVerT
 // (Vinod et al.). Flags (flags.go) stand beside the scores and never change
 // them.
@@ -212,6 +210,7 @@ func (ss *session) windowOf(hypothesis string) (_ window, ok bool) {
 	if ss.multiHop > 1 { // so that two chunks and a blank line fit together
 		w.tokens = min(w.tokens, (room-claim-2*slack)/2)
 	}
+	// In the coarse cut context helps, in the fine one nothing distracts.
 	if fine := max(ss.model.FineTokens, claim*3/2); ss.mode == modeOwn && ss.model.FineTokens > 0 && fine < w.tokens {
 		w.fine = fine
 	}

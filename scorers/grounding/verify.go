@@ -28,8 +28,7 @@ type job struct {
 	multiHop int
 
 	left     int // pairs without an answer
-	best     hit // highest support in the coarse cut
-	closest  hit // highest support in the fine cut, if there is one
+	best     hit // highest support
 	against  hit // highest contradiction in the coarse cut
 	passages map[int]hit
 	two      bool // the verifier knows no contradiction
@@ -186,40 +185,15 @@ func (j *job) take(p pair, r entail.Result) {
 		return
 	}
 	support := hit{chunk: p.chunk, with: p.with, value: s.Entailment, ok: true}
-	if p.chunk.fine {
-		j.closest = better(j.closest, support)
-	}
-	if !p.chunk.coarse {
-		return // a sentence out of its context contradicts much
-	}
 	j.best = better(j.best, support)
-	if p.with >= 0 {
-		return // joined passages contradict where one of them does
+	if p.with >= 0 || p.chunk.fine {
+		return // joined passages contradict where one of them does, and a sentence out of its context contradicts much
 	}
 	if best := j.passages; best != nil {
 		best[p.chunk.passage] = better(best[p.chunk.passage], support)
 	}
 	j.two = j.two || !s.ThreeClass
 	j.against = better(j.against, hit{chunk: p.chunk, with: -1, value: s.Contradiction, ok: true})
-}
-
-// support is the mean of the highest supports in both cuts: in the coarse one
-// context helps, in the fine one nothing distracts, and what is supported by
-// chance in one is seldom so in the other.
-func (j *job) support() float64 {
-	if !j.closest.ok {
-		return j.best.value
-	}
-	return (j.best.value + j.closest.value) / 2
-}
-
-// winner is the chunk to show: that of the fine cut, if there is one and it was
-// not two passages together that gave the support.
-func (j *job) winner() hit {
-	if j.closest.ok && j.best.with < 0 {
-		return j.closest
-	}
-	return j.best
 }
 
 func probability(p float64) bool { return p >= 0 && p <= 1 }
@@ -251,7 +225,7 @@ func (v *verification) joined(j *job) []pair {
 	for i, a := range best {
 		for _, b := range best[i+1:] {
 			c := a.chunk
-			c.premise, c.coarse, c.fine = joinTexts(c.premise, b.chunk.premise), true, true
+			c.premise = joinTexts(c.premise, b.chunk.premise)
 			pairs = append(pairs, pair{job: j, chunk: c, with: b.chunk.passage})
 		}
 	}

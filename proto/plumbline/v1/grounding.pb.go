@@ -854,18 +854,16 @@ type GroundedClaim struct {
 	Status Status `protobuf:"varint,6,opt,name=status,proto3,enum=plumbline.v1.Status" json:"status,omitempty"`
 	// For people: why it was not scored.
 	Reason string `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
-	// P(evidence entails the claim), in [0, 1]: the maximum over chunks, or the
-	// mean of the maxima over a coarse and a fine cut of the evidence, where the
-	// verifier asks for both.
+	// P(evidence entails the claim): the maximum over chunks, in [0, 1].
 	Support *Score `protobuf:"bytes,8,opt,name=support,proto3" json:"support,omitempty"`
-	// P(evidence contradicts the claim): the maximum over the chunks of the
-	// coarse cut, in [0, 1];
+	// P(evidence contradicts the claim): the maximum over chunks, in [0, 1],
+	// less those of a second, finer cut, which contradict much for want of
+	// context;
 	// missing with a reason if the verifier has no such class.
 	Contradiction *Score `protobuf:"bytes,9,opt,name=contradiction,proto3" json:"contradiction,omitempty"`
 	// The label at the request's thresholds.
 	Verdict Verdict `protobuf:"varint,10,opt,name=verdict,proto3,enum=plumbline.v1.Verdict" json:"verdict,omitempty"`
-	// The chunk with the highest support, that of the fine cut where there are
-	// two; of equals the first.
+	// The chunk with the highest support; of equals the first.
 	Best *BestChunk `protobuf:"bytes,11,opt,name=best,proto3" json:"best,omitempty"`
 	// The chunk with the highest contradiction, where that reaches its
 	// threshold.

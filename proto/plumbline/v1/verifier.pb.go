@@ -211,9 +211,9 @@ type DescribeResponse struct {
 	// The longest pair in tokens that was seen in training, if that is less than
 	// max_tokens: windows of evidence should not be larger. 0 means max_tokens.
 	TrainedTokens uint32 `protobuf:"varint,12,opt,name=trained_tokens,json=trainedTokens,proto3" json:"trained_tokens,omitempty"`
-	// Asks for a second, finer cut of the evidence, into windows of that many
-	// tokens of premise: support is then the mean of the maxima over both cuts.
-	// 0 means one cut.
+	// Asks for a second, finer cut of the evidence beside the one into windows
+	// of the full length: into windows of that many tokens of premise. It helps
+	// a model that overlooks what stands among much else. 0 means one cut.
 	FineTokens    uint32 `protobuf:"varint,13,opt,name=fine_tokens,json=fineTokens,proto3" json:"fine_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
