@@ -92,14 +92,14 @@ func (c comparison) message(group Group, metric string) *plumblinev1.PairedCompa
 // policies compares decisions: differences of all figures, and a test of which
 // records are decided rightly.
 func (c comparison) policies(ctx context.Context, index []int, group Group) []*plumblinev1.PairedComparison {
-	labels := c.first.data.labels(index)
+	labels := c.first.data.labelsOf(index)
 	a, errA := Decide(ctx, c.first.data, index, c.first.gate, InputName)
 	b, errB := Decide(ctx, c.first.data, index, c.second.gate, InputName)
 	if errA != nil || errB != nil {
 		return nil
 	}
 	first, other := decisionsOf(a, labels), decisionsOf(b, labels)
-	figures, err := stats.Bootstrap(ctx, len(index), c.resampling, len(decisionFigures), func(weights []int, out []float64) {
+	figures, err := stats.Bootstrap(ctx, len(index), c.resampling, len(decisionFigures), func(weights []int32, out []float64) {
 		second := make([]float64, len(decisionFigures))
 		first.figures(weights, out)
 		other.figures(weights, second)
@@ -151,7 +151,7 @@ func (c comparison) scores(ctx context.Context, index []int, group Group) []*plu
 		names = append(names, "brier")
 	}
 	lossA, lossB := squaredErrors(a, labels), squaredErrors(b, labels)
-	figures, err := stats.Bootstrap(ctx, len(index), c.resampling, len(names), func(weights []int, out []float64) {
+	figures, err := stats.Bootstrap(ctx, len(index), c.resampling, len(names), func(weights []int32, out []float64) {
 		out[0] = first.AUROC(weights) - second.AUROC(weights)
 		out[1] = first.AUPRC(weights) - second.AUPRC(weights)
 		out[2] = first.AURC(weights) - second.AURC(weights)

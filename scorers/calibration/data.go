@@ -17,7 +17,7 @@ import (
 )
 
 // Split says on which side of a calibration a record stands.
-type Split int
+type Split int8
 
 // The sides. Unassigned records are assigned by Data.Assign.
 const (
@@ -47,42 +47,43 @@ type Record struct {
 	Probe Cost
 }
 
-// Data is a set of records, held by column, so that ten million records with
-// twenty signals take about two gigabytes. The zero value is empty and ready.
+// Data is a set of records, held by column: a record takes about 20 bytes beside
+// its id, and 8 for each signal, 56 for each arm, 40 for a ranking. The zero
+// value is empty and ready.
 type Data struct {
-	ids     map[string]int
-	records []row
-	signals map[string][]float64 // NaN where a record lacks the signal
-	arms    map[string][]Outcome
-	hasArm  map[string][]bool
-	groups  map[Group]Group
+	ids     ids
+	groups  column[uint32] // places in cells
+	splits  column[Split]
+	labels  column[int8] // unlabelled, 0 or 1
+	signals map[string]*column[float64]
+	arms    map[string]*column[Outcome]
 
-	rankings []*rankingFigures // nil where a record has none
-	probes   []Cost
+	cells []Group // each once
+	cell  map[Group]uint32
+
+	rankings column[rankingFigures]
+	probes   column[Cost]
 }
+
+// notComputed stands in a column for a signal that a record lacks.
+var notComputed = math.NaN()
+
+// notRecorded stands in a column for an arm that a record lacks: its F1 is no
+// number.
+var notRecorded = Outcome{F1: math.NaN()}
 
 // Group is a cell of the data: one dataset answered by one model.
 type Group struct{ Dataset, Model string }
 
-type row struct {
-	id    string
-	group Group
-	split Split
-	label int8 // −1 without a label
-}
-
 // Add appends a record. An error names the record by its number, from 1, and
 // its id; the record is then not added.
 func (d *Data) Add(r Record) error {
-	number := len(d.records) + 1
+	number := d.Len() + 1
 	fail := func(format string, args ...any) error {
 		return score.InvalidInput("record %d (id %q): %s", number, r.ID, fmt.Sprintf(format, args...))
 	}
 	if r.ID == "" {
 		return fail("it has no id")
-	}
-	if earlier, ok := d.ids[r.ID]; ok {
-		return fail("record %d has the same id; every record must have one of its own, also across splits", earlier+1)
 	}
 	for name, v := range r.Signals {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
@@ -101,9 +102,18 @@ func (d *Data) Add(r Record) error {
 	if err != nil {
 		return fail("ranking: %v", err)
 	}
+	if number > mostRecords {
+		return fail("more than %d records cannot be held", mostRecords)
+	}
+	if earlier, added := d.ids.add(r.ID); !added {
+		return fail("record %d has the same id; every record must have one of its own, also across splits", earlier+1)
+	}
 	d.append(r, figures)
 	return nil
 }
+
+// mostRecords is how many records the numbers in columns can tell apart.
+const mostRecords = math.MaxInt32
 
 func (o Outcome) check() error {
 	for _, v := range []float64{o.F1, o.EM} {
@@ -123,40 +133,56 @@ func (c Cost) check() error {
 	return nil
 }
 
-func (d *Data) append(r Record, ranking *rankingFigures) {
-	if d.ids == nil {
-		d.ids, d.signals = map[string]int{}, map[string][]float64{}
-		d.arms, d.hasArm, d.groups = map[string][]Outcome{}, map[string][]bool{}, map[Group]Group{}
-	}
-	n := len(d.records)
-	group := Group{r.Dataset, r.Model}
-	if known, ok := d.groups[group]; ok {
-		group = known // one copy of the names
-	} else {
-		d.groups[group] = group
-	}
+// append adds the columns of a record whose id was added.
+func (d *Data) append(r Record, ranking rankingFigures) {
+	i := d.Len() - 1
 	label := unlabelled
 	switch {
 	case r.Label != nil:
 		label = labelOf(*r.Label)
-	case ranking != nil && ranking.answerable:
+	case ranking.answerable:
 		label = labelOf(ranking.full == 0)
 	}
-	d.ids[r.ID] = n
-	d.records = append(d.records, row{id: r.ID, group: group, split: r.Split, label: label})
+	d.groups.append(d.cellOf(Group{r.Dataset, r.Model}))
+	d.splits.append(r.Split)
+	d.labels.append(label)
 	for name, v := range r.Signals {
-		d.signals[name] = append(padded(d.signals[name], n, math.NaN()), v)
+		columnOf(&d.signals, name).appendAt(i, v, notComputed)
 	}
 	for arm, o := range r.Arms {
-		d.arms[arm] = append(padded(d.arms[arm], n, Outcome{}), o)
-		d.hasArm[arm] = append(padded(d.hasArm[arm], n, false), true)
+		columnOf(&d.arms, arm).appendAt(i, o, notRecorded)
 	}
-	if ranking != nil {
-		d.rankings = append(padded(d.rankings, n, nil), ranking)
+	if ranking.known {
+		d.rankings.appendAt(i, ranking, rankingFigures{})
 	}
 	if r.Probe != (Cost{}) {
-		d.probes = append(padded(d.probes, n, Cost{}), r.Probe)
+		d.probes.appendAt(i, r.Probe, Cost{})
 	}
+}
+
+func (d *Data) cellOf(g Group) uint32 {
+	place, known := d.cell[g]
+	if !known {
+		if d.cell == nil {
+			d.cell = map[Group]uint32{}
+		}
+		place = uint32(len(d.cells))
+		d.cells = append(d.cells, g)
+		d.cell[g] = place
+	}
+	return place
+}
+
+func columnOf[T any](columns *map[string]*column[T], name string) *column[T] {
+	if c, ok := (*columns)[name]; ok {
+		return c
+	}
+	if *columns == nil {
+		*columns = map[string]*column[T]{}
+	}
+	c := &column[T]{}
+	(*columns)[name] = c
+	return c
 }
 
 // unlabelled is the label of a record that has none.
@@ -172,30 +198,22 @@ func labelOf(positive bool) int8 {
 // labelByBenefit labels the records that have no label but both arms: positive
 // iff F1 is strictly higher with retrieval.
 func (d *Data) labelByBenefit(never, always string) {
-	for i := range d.records {
+	for i := range d.Len() {
 		without, okNever := d.Arm(never, i)
 		with, okAlways := d.Arm(always, i)
-		if d.records[i].label == unlabelled && okNever && okAlways {
-			d.records[i].label = labelOf(Paired{Never: without, Always: with}.Benefit() > 0)
+		if d.label(i) == unlabelled && okNever && okAlways {
+			d.labels.set(i, labelOf(Paired{Never: without, Always: with}.Benefit() > 0))
 		}
 	}
 }
 
-// padded extends a column to n rows.
-func padded[T any](column []T, n int, empty T) []T {
-	for len(column) < n {
-		column = append(column, empty)
-	}
-	return column
-}
-
 // Len returns the number of records.
-func (d *Data) Len() int { return len(d.records) }
+func (d *Data) Len() int { return d.ids.length }
 
 // Cells returns about how many values the data hold: records times columns.
 func (d *Data) Cells() int {
 	const columnsPerArm = 6
-	return len(d.records) * (len(d.signals) + columnsPerArm*len(d.arms))
+	return d.Len() * (len(d.signals) + columnsPerArm*len(d.arms))
 }
 
 // SignalNames returns the names of the signals that at least one record has,
@@ -204,38 +222,41 @@ func (d *Data) SignalNames() []string { return slices.Sorted(maps.Keys(d.signals
 
 // Signal returns a record's signal, if it has it.
 func (d *Data) Signal(name string, i int) (float64, bool) {
-	column := d.signals[name]
-	if i >= len(column) || math.IsNaN(column[i]) {
+	v := d.signals[name].at(i, notComputed)
+	if math.IsNaN(v) {
 		return 0, false
 	}
-	return column[i], true
+	return v, true
 }
 
 // Label returns a record's label, if it has one.
 func (d *Data) Label(i int) (positive, ok bool) {
-	return d.records[i].label == 1, d.records[i].label >= 0
+	label := d.label(i)
+	return label == 1, label != unlabelled
 }
 
 // Split returns the side that a record is on.
-func (d *Data) Split(i int) Split { return d.records[i].split }
+func (d *Data) Split(i int) Split { return d.splits.at(i, Unassigned) }
+
+func (d *Data) label(i int) int8 { return d.labels.at(i, unlabelled) }
+
+func (d *Data) id(i int) string { return string(d.ids.bytes(i)) }
 
 // Probe returns what asking for a record's score cost.
 func (d *Data) Probe(i int) Cost {
-	if i >= len(d.probes) {
-		return Cost{}
-	}
-	return d.probes[i]
+	return d.probes.at(i, Cost{})
 }
 
 // Group returns a record's cell.
-func (d *Data) Group(i int) Group { return d.records[i].group }
+func (d *Data) Group(i int) Group { return d.cells[d.groups.at(i, 0)] }
 
 // Arm returns the outcome of an arm on a record, if it was recorded.
 func (d *Data) Arm(name string, i int) (Outcome, bool) {
-	if has := d.hasArm[name]; i >= len(has) || !has[i] {
+	o := d.arms[name].at(i, notRecorded)
+	if math.IsNaN(o.F1) {
 		return Outcome{}, false
 	}
-	return d.arms[name][i], true
+	return o, true
 }
 
 // Assign puts every record that has no side on one: the share of each stratum
@@ -248,13 +269,13 @@ func (d *Data) Assign(ctx context.Context, share float64, seed uint64) error {
 		return score.InvalidInput("the calibration share must be in (0, 1), got %g", share)
 	}
 	type stratum struct {
-		group Group
+		cell  uint32
 		label int8
 	}
 	members := map[stratum][]int{}
-	for i, r := range d.records {
-		if r.split == Unassigned {
-			s := stratum{r.group, r.label}
+	for i := range d.Len() {
+		if d.Split(i) == Unassigned {
+			s := stratum{d.groups.at(i, 0), d.label(i)}
 			members[s] = append(members[s], i)
 		}
 	}
@@ -264,10 +285,11 @@ func (d *Data) Assign(ctx context.Context, share float64, seed uint64) error {
 		}
 		border := int(math.Round(share * float64(len(index))))
 		for rank, i := range index {
-			d.records[i].split = Test
+			side := Test
 			if rank < border {
-				d.records[i].split = Calibration
+				side = Calibration
 			}
+			d.splits.set(i, side)
 		}
 	}
 	return nil
@@ -282,7 +304,7 @@ func (d *Data) shuffle(ctx context.Context, index []int, seed uint64) error {
 	keys := make([]keyed, len(index))
 	err := inBlocks(ctx, len(index), func(from, to int) {
 		for r := from; r < to; r++ {
-			keys[r] = keyed{splitKey(seed, d.records[index[r]].id), index[r]}
+			keys[r] = keyed{splitKey(seed, d.ids.bytes(index[r])), index[r]}
 		}
 	})
 	if err != nil {
@@ -302,7 +324,7 @@ func (d *Data) halves(ctx context.Context, index []int, seed uint64) (first, sec
 	if err := d.shuffle(ctx, ordered, ^seed); err != nil {
 		return nil, nil, err
 	}
-	slices.SortStableFunc(ordered, func(a, b int) int { return cmp.Compare(d.records[a].label, d.records[b].label) })
+	slices.SortStableFunc(ordered, func(a, b int) int { return cmp.Compare(d.label(a), d.label(b)) })
 	for rank, i := range ordered {
 		if rank%2 == 0 {
 			first = append(first, i)
@@ -313,15 +335,15 @@ func (d *Data) halves(ctx context.Context, index []int, seed uint64) (first, sec
 	return first, second, nil
 }
 
-func splitKey(seed uint64, id string) [sha256.Size]byte {
+func splitKey(seed uint64, id []byte) [sha256.Size]byte {
 	return sha256.Sum256(append(binary.BigEndian.AppendUint64(nil, seed), id...))
 }
 
 // labelled returns the records of a split that have a label.
 func (d *Data) labelled(split Split) []int {
 	var index []int
-	for i, r := range d.records {
-		if r.split == split && r.label != unlabelled {
+	for i := range d.Len() {
+		if d.Split(i) == split && d.label(i) != unlabelled {
 			index = append(index, i)
 		}
 	}
@@ -334,9 +356,9 @@ func (d *Data) column(name string, index []int) (values []float64, labels []bool
 	column := d.signals[name]
 	values, labels, present = make([]float64, 0, len(index)), make([]bool, 0, len(index)), make([]int, 0, len(index))
 	for _, i := range index {
-		if i < len(column) && !math.IsNaN(column[i]) {
-			values = append(values, column[i])
-			labels = append(labels, d.records[i].label == 1)
+		if v := column.at(i, notComputed); !math.IsNaN(v) {
+			values = append(values, v)
+			labels = append(labels, d.label(i) == 1)
 			present = append(present, i)
 		}
 	}
@@ -347,9 +369,9 @@ func (d *Data) column(name string, index []int) (values []float64, labels []bool
 // (ids, groups, labels, signals, F1 and costs of arms; not the split). It does
 // not depend on their order. The error is that of ctx.
 func (d *Data) Digest(ctx context.Context) (string, error) {
-	counted := begin(ctx, "digest of the records", len(d.records))
+	counted := begin(ctx, "digest of the records", d.Len())
 	columns, arms := d.digestColumns(), slices.Sorted(maps.Keys(d.arms))
-	sums := make([][sha256.Size]byte, len(d.records))
+	sums := make([][sha256.Size]byte, d.Len())
 	err := inBlocks(ctx, len(sums), func(from, to int) {
 		var buffer []byte
 		for i := from; i < to; i++ {
@@ -372,7 +394,7 @@ func (d *Data) Digest(ctx context.Context) (string, error) {
 // digestColumn is a signal with its name as it is digested.
 type digestColumn struct {
 	name   []byte
-	values []float64
+	values *column[float64]
 }
 
 func (d *Data) digestColumns() []digestColumn {
@@ -385,14 +407,14 @@ func (d *Data) digestColumns() []digestColumn {
 
 // appendContent appends what is digested of a record.
 func (d *Data) appendContent(to []byte, i int, columns []digestColumn, arms []string) []byte {
-	r := d.records[i]
-	for _, text := range []string{r.id, r.group.Dataset, r.group.Model} {
+	group := d.Group(i)
+	for _, text := range []string{d.id(i), group.Dataset, group.Model} {
 		to = append(strconv.AppendQuote(to, text), ' ')
 	}
-	to = strconv.AppendInt(to, int64(r.label), 10)
+	to = strconv.AppendInt(to, int64(d.label(i)), 10)
 	for _, c := range columns {
-		if i < len(c.values) && !math.IsNaN(c.values[i]) {
-			to = binary.BigEndian.AppendUint64(append(to, c.name...), math.Float64bits(c.values[i]))
+		if v := c.values.at(i, notComputed); !math.IsNaN(v) {
+			to = binary.BigEndian.AppendUint64(append(to, c.name...), math.Float64bits(v))
 		}
 	}
 	for _, name := range arms {

@@ -154,7 +154,7 @@ func (e evaluation) measurePolicy(ctx context.Context, index []int) (Figures, er
 	if err != nil {
 		return nil, err
 	}
-	return MeasureDecisions(ctx, fired, e.data.labels(index), e.resampling)
+	return MeasureDecisions(ctx, fired, e.data.labelsOf(index), e.resampling)
 }
 
 func (e evaluation) measureScore(ctx context.Context, index []int) (Figures, int, error) {
@@ -308,10 +308,8 @@ func (d *Data) foldsOf(ctx context.Context, index []int, folds int, seed uint64)
 		return nil, err
 	}
 	slices.SortStableFunc(dealt, func(a, b int) int {
-		x, y := d.records[a], d.records[b]
-		return cmp.Or(
-			cmp.Compare(x.group.Dataset, y.group.Dataset), cmp.Compare(x.group.Model, y.group.Model), cmp.Compare(x.label, y.label),
-		)
+		x, y := d.Group(a), d.Group(b)
+		return cmp.Or(cmp.Compare(x.Dataset, y.Dataset), cmp.Compare(x.Model, y.Model), cmp.Compare(d.label(a), d.label(b)))
 	})
 	fold := make([]int, len(index))
 	for rank, record := range dealt {

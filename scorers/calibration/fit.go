@@ -198,7 +198,7 @@ func separate(ctx context.Context, d *Data, verdicts []Verdict, index []int, o O
 		bySize[v.N] = append(bySize[v.N], i)
 	}
 	for n, places := range bySize {
-		intervals, err := stats.Bootstrap(ctx, n, counted.counting(o.resampling(), len(places)), len(places), func(weights []int, out []float64) {
+		intervals, err := stats.Bootstrap(ctx, n, counted.counting(o.resampling(), len(places)), len(places), func(weights []int32, out []float64) {
 			for f, i := range places {
 				out[f] = ranked[i].AUROC(weights)
 			}
@@ -230,7 +230,7 @@ func rankable(values []float64, labels []bool) (ranked *stats.Ranked, positiveIs
 	if ranked, err = stats.NewRanked(values, labels); err != nil {
 		return nil, false, err
 	}
-	once := slices.Repeat([]int{1}, len(values))
+	once := slices.Repeat([]int32{1}, len(values))
 	if ranked.AUROC(once) < 0.5 {
 		return ranked.Reversed(), false, nil
 	}
@@ -272,8 +272,8 @@ func mostCorrelated(d *Data, name string, kept []string, index []int) (with stri
 		theirs := d.signals[other]
 		x, y := make([]float64, 0, len(index)), make([]float64, 0, len(index))
 		for _, i := range index {
-			if i < len(mine) && i < len(theirs) && !math.IsNaN(mine[i]) && !math.IsNaN(theirs[i]) {
-				x, y = append(x, mine[i]), append(y, theirs[i])
+			if a, b := mine.at(i, notComputed), theirs.at(i, notComputed); !math.IsNaN(a) && !math.IsNaN(b) {
+				x, y = append(x, a), append(y, b)
 			}
 		}
 		if c, err := stats.Pearson(x, y); err == nil && math.Abs(c) > math.Abs(r) {

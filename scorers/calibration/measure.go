@@ -66,10 +66,10 @@ func decisionsOf(fired, labels []bool) decisions {
 }
 
 // figures writes the decisionFigures; a quotient by zero is NaN, no figure.
-func (d decisions) figures(weights []int, out []float64) {
-	var sums [4]int
+func (d decisions) figures(weights []int32, out []float64) {
+	var sums [4]int64
 	for i, w := range weights {
-		sums[d[i]%4] += w
+		sums[d[i]%4] += int64(w)
 	}
 	tn, fn, fp, tp := float64(sums[0]), float64(sums[1]), float64(sums[2]), float64(sums[3])
 	n := tp + fp + tn + fn
@@ -92,7 +92,7 @@ func MeasureScore(ctx context.Context, scores []float64, labels []bool, r stats.
 	if err != nil {
 		return nil, err
 	}
-	return measure(ctx, len(labels), r, func(weights []int, out []float64) {
+	return measure(ctx, len(labels), r, func(weights []int32, out []float64) {
 		out[0], out[1] = ranked.AUROC(weights), ranked.AUPRC(weights)
 		out[2], out[3] = prevalence(labels, weights), ranked.AURC(weights)
 	}, "auroc", "auprc", "prevalence", "aurc")
@@ -104,17 +104,17 @@ func MeasureRankCorrelation(ctx context.Context, x, y []float64, r stats.Resampl
 	if err != nil {
 		return nil, err
 	}
-	return measure(ctx, len(x), r, func(weights []int, out []float64) {
+	return measure(ctx, len(x), r, func(weights []int32, out []float64) {
 		out[0] = pair.Spearman(weights)
 	}, "spearman")
 }
 
-func prevalence(labels []bool, weights []int) float64 {
-	positives, all := 0, 0
+func prevalence(labels []bool, weights []int32) float64 {
+	positives, all := int64(0), int64(0)
 	for i, w := range weights {
-		all += w
+		all += int64(w)
 		if labels[i] {
-			positives += w
+			positives += int64(w)
 		}
 	}
 	return float64(positives) / float64(all)
@@ -151,7 +151,7 @@ func MeasureProbability(ctx context.Context, probabilities []float64, labels []b
 			names = append(names, b.mce)
 		}
 	}
-	return measure(ctx, len(labels), r, func(weights []int, out []float64) {
+	return measure(ctx, len(labels), r, func(weights []int32, out []float64) {
 		brier := ranked.Brier(probabilities, weights)
 		out = append(out[:0], logLoss(probabilities, labels, weights), brier.Brier, brier.Reliability, brier.Resolution, brier.Uncertainty)
 		for _, b := range binnings {
@@ -195,7 +195,7 @@ func binningsOf(probabilities []float64, labels []bool, bins int) ([]binning, er
 }
 
 // logLoss returns the weighted log loss.
-func logLoss(probabilities []float64, labels []bool, weights []int) float64 {
+func logLoss(probabilities []float64, labels []bool, weights []int32) float64 {
 	sum, total := 0.0, 0.0
 	for i, w := range weights {
 		p := probabilities[i]

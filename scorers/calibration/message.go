@@ -334,10 +334,10 @@ func fitPolicy(ctx context.Context, d *Data, verdicts []Verdict, combination plu
 	}
 }
 
-func (d *Data) labels(index []int) []bool {
+func (d *Data) labelsOf(index []int) []bool {
 	labels := make([]bool, len(index))
 	for r, i := range index {
-		labels[r] = d.records[i].label == 1
+		labels[r] = d.label(i) == 1
 	}
 	return labels
 }
@@ -392,7 +392,7 @@ func describeFloors(ctx context.Context, floors []floorDecisions, o Options) {
 	}
 	width := len(decisionFigures)
 	for n, some := range bySize {
-		figures, err := stats.Bootstrap(ctx, n, counted.counting(o.resampling(), len(some)), width*len(some), func(weights []int, out []float64) {
+		figures, err := stats.Bootstrap(ctx, n, counted.counting(o.resampling(), len(some)), width*len(some), func(weights []int32, out []float64) {
 			for i, f := range some {
 				f.figures(weights, out[i*width:])
 			}

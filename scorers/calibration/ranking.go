@@ -26,7 +26,8 @@ type Ranking struct {
 
 // rankingFigures are the figures of one ranking, each in [0, 1].
 type rankingFigures struct {
-	answerable bool
+	// known is false for a record without a ranking.
+	known, answerable bool
 	// recall is 1 iff a gold item is in the window, full iff all are; share is
 	// the share of gold items that are; reciprocal is 1 / rank of the first gold
 	// item in the whole ranking, 0 if there is none.
@@ -34,14 +35,14 @@ type rankingFigures struct {
 }
 
 // figures measures the ranking; nil has none.
-func (r *Ranking) figures() (*rankingFigures, error) {
+func (r *Ranking) figures() (rankingFigures, error) {
 	switch {
 	case r == nil:
-		return nil, nil
+		return rankingFigures{}, nil
 	case r.Unanswerable:
-		return &rankingFigures{}, nil
+		return rankingFigures{known: true}, nil
 	case len(r.Gold) == 0:
-		return nil, errors.New("it has no gold_ids; say unanswerable where the corpus has none")
+		return rankingFigures{}, errors.New("it has no gold_ids; say unanswerable where the corpus has none")
 	}
 	gold := map[string]bool{}
 	for _, id := range r.Gold {
@@ -51,7 +52,7 @@ func (r *Ranking) figures() (*rankingFigures, error) {
 	if window <= 0 {
 		window = DefaultWindow
 	}
-	f := &rankingFigures{answerable: true}
+	f := rankingFigures{known: true, answerable: true}
 	if first := slices.IndexFunc(r.Ranked, func(id string) bool { return gold[id] }); first >= 0 {
 		f.reciprocal = 1 / float64(first+1)
 	}
@@ -80,10 +81,10 @@ func (r *Ranking) figures() (*rankingFigures, error) {
 func MeasureRankings(ctx context.Context, d *Data, index []int, r stats.Resampling) (figures Figures, n int, err error) {
 	var columns [4][]float64
 	for _, i := range index {
-		if i >= len(d.rankings) || d.rankings[i] == nil || !d.rankings[i].answerable {
+		f := d.rankings.at(i, rankingFigures{})
+		if !f.answerable {
 			continue
 		}
-		f := d.rankings[i]
 		for c, v := range []float64{f.recall, f.share, f.full, f.reciprocal} {
 			columns[c] = append(columns[c], v)
 		}
@@ -99,14 +100,14 @@ func MeasureRankings(ctx context.Context, d *Data, index []int, r stats.Resampli
 
 // measureMeans bootstraps the means of columns over the same records.
 func measureMeans(ctx context.Context, columns [][]float64, r stats.Resampling, names ...string) (Figures, error) {
-	return measure(ctx, len(columns[0]), r, func(weights []int, out []float64) {
+	return measure(ctx, len(columns[0]), r, func(weights []int32, out []float64) {
 		for c, column := range columns {
 			out[c] = weightedMean(column, weights)
 		}
 	}, names...)
 }
 
-func weightedMean(values []float64, weights []int) float64 {
+func weightedMean(values []float64, weights []int32) float64 {
 	sum, total := 0.0, 0.0
 	for i, w := range weights {
 		sum += float64(w) * values[i]

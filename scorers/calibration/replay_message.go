@@ -133,7 +133,7 @@ func (r *routing) load(d *Data, m *plumblinev1.ReplayOptions, response *plumblin
 		group := d.Group(i)
 		r.index = append(r.index, i)
 		r.questions = append(r.questions, Paired{
-			ID: d.records[i].id, Dataset: group.Dataset, Model: group.Model,
+			ID: d.id(i), Dataset: group.Dataset, Model: group.Model,
 			Never: never, Always: always, Probe: d.Probe(i),
 		})
 		value, ok := d.Signal(m.GetScore(), i)

@@ -53,7 +53,7 @@ func Compare(first, second []Row, o Options) (*Comparison, error) {
 	for name, of := range sets(a) {
 		sa, sb := newSample(of, chosenA, o), newSample(b[start:start+len(of)], chosenB, o)
 		start += len(of)
-		d := sa.draw(name, o, len(compared), func(weights []int, out []float64) {
+		d := sa.draw(name, o, len(compared), func(weights []int32, out []float64) {
 			minus := make([]float64, len(out))
 			sa.writeRanking(weights, out)
 			sb.writeRanking(weights, minus)

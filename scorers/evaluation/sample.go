@@ -56,8 +56,8 @@ func clustersOf(rows []Row) clusters {
 // draw computes a statistic of rows in draws of documents. Two statistics of
 // the same set, seed and documents see the same draws.
 func (c clusters) draw(set string, o Options, figures int, statistic stats.Weighted) drawn {
-	values, draws, err := stats.Draws(c.count, o.Draws, o.Seed^setSeed(set), figures, func(weights []int, out []float64) {
-		rows := make([]int, len(c.of))
+	values, draws, err := stats.Draws(c.count, o.Draws, o.Seed^setSeed(set), figures, func(weights []int32, out []float64) {
+		rows := make([]int32, len(c.of))
 		for i, cluster := range c.of {
 			rows[i] = weights[cluster]
 		}
@@ -124,7 +124,7 @@ func newSample(rows []Row, chosen thresholds, o Options) *sample {
 }
 
 // write writes the figures of figureNames.
-func (s *sample) write(weights []int, out []float64) {
+func (s *sample) write(weights []int32, out []float64) {
 	s.writeRanking(weights, out)
 	out[3], _ = s.binned.Errors(weights)
 	out[4] = s.ranked.Brier(s.supports, weights).Brier
@@ -132,7 +132,7 @@ func (s *sample) write(weights []int, out []float64) {
 
 // writeRanking writes the figures that verifiers are compared by: the first
 // three.
-func (s *sample) writeRanking(weights []int, out []float64) {
+func (s *sample) writeRanking(weights []int32, out []float64) {
 	out[0] = s.ranked.AUROC(weights)
 	out[1] = balancedAccuracy(s.fixed, s.labels, weights)
 	out[2] = balancedAccuracy(s.chosen, s.labels, weights)
@@ -140,7 +140,7 @@ func (s *sample) writeRanking(weights []int, out []float64) {
 
 // balancedAccuracy is the mean of recall and specificity, NaN where a class or
 // the prediction is missing.
-func balancedAccuracy(predicted, labels []bool, weights []int) float64 {
+func balancedAccuracy(predicted, labels []bool, weights []int32) float64 {
 	if predicted == nil {
 		return math.NaN()
 	}

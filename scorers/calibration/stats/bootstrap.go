@@ -30,7 +30,7 @@ type Interval struct {
 // how often record i counts. It writes one figure to each place of out, NaN
 // where there is none, and keeps neither slice. It may run on several cores at
 // once.
-type Weighted func(weights []int, out []float64)
+type Weighted func(weights []int32, out []float64)
 
 // Resampling says how a bootstrap draws.
 type Resampling struct {
@@ -76,7 +76,7 @@ func (r Resampling) draw(ctx context.Context, n, figures int, statistic Weighted
 	if err := ctx.Err(); err != nil {
 		return nil, nil, err
 	}
-	ones := make([]int, n)
+	ones := make([]int32, n)
 	for i := range ones {
 		ones[i] = 1
 	}
@@ -111,7 +111,7 @@ func (r Resampling) drawFigures(ctx context.Context, n, figures int, statistic W
 	var group sync.WaitGroup
 	for w := range workers {
 		group.Go(func() {
-			weights, out := make([]int, n), make([]float64, figures)
+			weights, out := make([]int32, n), make([]float64, figures)
 			for draw := w; draw < r.Draws; draw += workers {
 				if r.weigh(ctx, weights, draw) != nil {
 					return
@@ -132,7 +132,7 @@ func (r Resampling) drawFigures(ctx context.Context, n, figures int, statistic W
 
 // weigh counts how often a draw has each record. With millions of records that
 // takes so long that it looks up from time to time.
-func (r Resampling) weigh(ctx context.Context, weights []int, draw int) error {
+func (r Resampling) weigh(ctx context.Context, weights []int32, draw int) error {
 	const recordsPerLook = 1 << 16
 	clear(weights)
 	generator := rand.New(rand.NewPCG(r.Seed, uint64(draw)))
@@ -217,11 +217,11 @@ type tally struct {
 }
 
 // tallies yields the groups, the highest score first.
-func (r *Ranked) tallies(weights []int) iter.Seq[tally] {
+func (r *Ranked) tallies(weights []int32) iter.Seq[tally] {
 	return func(yield func(tally) bool) {
 		start := uint32(0)
 		for _, end := range r.ends {
-			var sums [2]int
+			var sums [2]int32
 			for _, record := range r.records[start:end] {
 				sums[record%2] += weights[record/2]
 			}
@@ -234,7 +234,7 @@ func (r *Ranked) tallies(weights []int) iter.Seq[tally] {
 }
 
 // AUROC returns the weighted AUROC, or NaN if the weights leave one class only.
-func (r *Ranked) AUROC(weights []int) float64 {
+func (r *Ranked) AUROC(weights []int32) float64 {
 	var positives, negatives, won float64
 	for t := range r.tallies(weights) {
 		won += t.negatives * (positives + t.positives/2)
@@ -246,7 +246,7 @@ func (r *Ranked) AUROC(weights []int) float64 {
 
 // AUPRC returns the weighted average precision, or NaN if the weights leave no
 // positive record.
-func (r *Ranked) AUPRC(weights []int) float64 {
+func (r *Ranked) AUPRC(weights []int32) float64 {
 	var hits, seen, area float64
 	for t := range r.tallies(weights) {
 		hits += t.positives

@@ -288,7 +288,7 @@ func TestPlattIsMonotoneAndFiniteWhereClassesSeparate(t *testing.T) {
 
 func TestBootstrapIsReproducibleAndCoversTheMean(t *testing.T) {
 	values := []float64{0, 0, 1, 1, 1, 0, 1, 1, 0, 1, 1, 1, 0, 0, 1, 1}
-	mean := func(weights []int, out []float64) {
+	mean := func(weights []int32, out []float64) {
 		sum := 0.0
 		for i, w := range weights {
 			sum += float64(w) * values[i]
@@ -321,7 +321,7 @@ func TestABootstrapEndsWithItsContext(t *testing.T) {
 		if drawn.Add(1) == enough {
 			cancel()
 		}
-	}}, 1, func(_ []int, out []float64) {
+	}}, 1, func(_ []int32, out []float64) {
 		begun.Add(1)
 		out[0] = 1
 	})
@@ -332,14 +332,14 @@ func TestABootstrapEndsWithItsContext(t *testing.T) {
 	if most := int64(1 + enough + 2*runtime.GOMAXPROCS(0)); begun.Load() > most {
 		t.Errorf("%d statistics were begun, at most %d after %d draws", begun.Load(), most, enough)
 	}
-	if _, err := stats.Bootstrap(ctx, n, stats.Resampling{Draws: 1}, 1, func([]int, []float64) { t.Error("begun after the end") }); !errors.Is(err, context.Canceled) {
+	if _, err := stats.Bootstrap(ctx, n, stats.Resampling{Draws: 1}, 1, func([]int32, []float64) { t.Error("begun after the end") }); !errors.Is(err, context.Canceled) {
 		t.Errorf("error = %v", err)
 	}
 }
 
 func TestDrawsAreCounted(t *testing.T) {
 	var drawn atomic.Int64
-	if _, err := stats.Bootstrap(t.Context(), 5, stats.Resampling{Draws: 77, Drawn: func() { drawn.Add(1) }}, 1, func(_ []int, out []float64) { out[0] = 1 }); err != nil || drawn.Load() != 77 {
+	if _, err := stats.Bootstrap(t.Context(), 5, stats.Resampling{Draws: 77, Drawn: func() { drawn.Add(1) }}, 1, func(_ []int32, out []float64) { out[0] = 1 }); err != nil || drawn.Load() != 77 {
 		t.Errorf("%d draws, %v", drawn.Load(), err)
 	}
 }
@@ -349,7 +349,7 @@ func TestRankedAgreesWithRecordsThatAreRepeated(t *testing.T) {
 		n := rapid.IntRange(2, 25).Draw(t, "n")
 		scores := rapid.SliceOfN(rapid.SampledFrom([]float64{0, 0.25, 0.5, 1}), n, n).Draw(t, "scores")
 		labels := rapid.SliceOfN(rapid.Bool(), n, n).Draw(t, "labels")
-		weights := rapid.SliceOfN(rapid.IntRange(0, 3), n, n).Draw(t, "weights")
+		weights := rapid.SliceOfN(rapid.Int32Range(0, 3), n, n).Draw(t, "weights")
 		var repeated []float64
 		var repeatedLabels []bool
 		for i, w := range weights {
@@ -410,7 +410,7 @@ func TestRankedPairAgreesWithRecordsThatAreRepeated(t *testing.T) {
 		n := rapid.IntRange(2, 20).Draw(t, "n")
 		values := rapid.SliceOfN(rapid.SampledFrom([]float64{-1, 0, 0.5, 2}), n, n)
 		x, y := values.Draw(t, "x"), values.Draw(t, "y")
-		weights := rapid.SliceOfN(rapid.IntRange(0, 3), n, n).Draw(t, "weights")
+		weights := rapid.SliceOfN(rapid.Int32Range(0, 3), n, n).Draw(t, "weights")
 		var rx, ry []float64
 		for i, w := range weights {
 			for range w {

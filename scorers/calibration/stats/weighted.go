@@ -5,7 +5,7 @@ import "math"
 // AURC returns the weighted area under the risk–coverage curve where labels
 // tell which records are right (see the function AURC), or NaN if nothing
 // weighs.
-func (r *Ranked) AURC(weights []int) float64 {
+func (r *Ranked) AURC(weights []int32) float64 {
 	area, wrong, seen := 0.0, 0.0, 0
 	for t := range r.tallies(weights) {
 		size := int(t.positives + t.negatives)
@@ -21,7 +21,7 @@ func (r *Ranked) AURC(weights []int) float64 {
 // Brier returns the weighted Brier score of probabilities with its parts (see
 // BrierScore); scores must be the probabilities that r was made from. All parts
 // are NaN if nothing weighs.
-func (r *Ranked) Brier(probabilities []float64, weights []int) BrierScore {
+func (r *Ranked) Brier(probabilities []float64, weights []int32) BrierScore {
 	positives, total := 0.0, 0.0
 	for t := range r.tallies(weights) {
 		positives += t.positives
@@ -70,7 +70,7 @@ func NewBinned(values []float64, hits []bool, assigned []int, bins int) (*Binned
 
 // Errors returns the weighted expected and maximum calibration error (see ECE
 // and MCE). ECE is NaN if nothing weighs.
-func (b *Binned) Errors(weights []int) (ece, mce float64) {
+func (b *Binned) Errors(weights []int32) (ece, mce float64) {
 	confidence, hits, count := make([]float64, b.bins), make([]float64, b.bins), make([]float64, b.bins)
 	total := 0.0
 	for i, w := range weights {
@@ -167,7 +167,7 @@ func risingGroups(values []float64) [][]int {
 
 // Spearman returns the weighted rank correlation, or NaN where a list is
 // constant among the records that weigh.
-func (p *RankedPair) Spearman(weights []int) float64 {
+func (p *RankedPair) Spearman(weights []int32) float64 {
 	n := len(weights)
 	rx, ry := make([]float64, n), make([]float64, n)
 	total := weightedRanks(p.x, weights, rx)
@@ -185,7 +185,7 @@ func (p *RankedPair) Spearman(weights []int) float64 {
 
 // weightedRanks writes the ranks of records that count several times and
 // returns how many records that makes.
-func weightedRanks(groups [][]int, weights []int, ranks []float64) (total float64) {
+func weightedRanks(groups [][]int, weights []int32, ranks []float64) (total float64) {
 	for _, group := range groups {
 		size := 0.0
 		for _, i := range group {
