@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import math
 import threading
 from collections.abc import Callable, Coroutine, Sequence
@@ -201,6 +202,7 @@ def test_description() -> None:
         max_tokens=512,
         pair_overhead=3,
         trained_tokens=256,
+        fine_tokens=64,
         languages=["en", "de"],
         score_kind="vote_share",
         deterministic=True,
@@ -215,6 +217,7 @@ def test_description() -> None:
         max_tokens=512,
         pair_overhead=3,
         trained_tokens=256,
+        fine_tokens=64,
         languages=["en", "de"],
         score_kind="VERIFIER_SCORE_KIND_VOTE_SHARE",
         deterministic=True,
@@ -222,6 +225,11 @@ def test_description() -> None:
         protocol_version=1,
         qa_template="{question} {answer}",
     )
+
+
+def test_all_that_a_verifier_can_say_of_itself_can_be_said() -> None:
+    sent = {field.name for field in v1.DescribeResponse.DESCRIPTOR.fields} - {"classes", "protocol_version"}
+    assert {field.name for field in dataclasses.fields(Description)} - {"three_class"} == sent
 
 
 @pytest.mark.parametrize(

@@ -46,7 +46,11 @@ class Description:
     pair_overhead: int = 0
     """The special tokens that a pair costs."""
     trained_tokens: int = 0
-    """The longest pair in tokens that the model was trained on; 0 means not stated."""
+    """The longest pair in tokens that was seen in training, if that is less than
+    max_tokens; 0 means max_tokens."""
+    fine_tokens: int = 0
+    """Asks for a second, finer cut of the evidence, into windows of that many tokens, for
+    a model that overlooks what stands among much else; 0 means one cut."""
     languages: Sequence[str] = ()
     """BCP 47 codes of the languages that the model was made for; empty means not stated."""
     score_kind: Literal["probability", "token_probability", "vote_share"] = "probability"
@@ -69,7 +73,7 @@ class Description:
             raise ValueError(f"score_kind: give one of {', '.join(_SCORE_KINDS)}")
         if self.max_tokens < 0 or (self.max_tokens > 0 and self.pair_overhead >= self.max_tokens):
             raise ValueError("pair_overhead: must be below max_tokens, else no text fits")
-        if self.trained_tokens > self.max_tokens:
+        if 0 < self.max_tokens < self.trained_tokens:
             raise ValueError("trained_tokens: must not be above max_tokens")
 
     def message(self) -> v1.DescribeResponse:
@@ -81,6 +85,7 @@ class Description:
             max_tokens=self.max_tokens,
             pair_overhead=self.pair_overhead,
             trained_tokens=self.trained_tokens,
+            fine_tokens=self.fine_tokens,
             languages=self.languages,
             score_kind=_SCORE_KINDS[self.score_kind],
             deterministic=self.deterministic,

@@ -26,7 +26,7 @@ from google.protobuf import duration_pb2 as google_dot_protobuf_dot_duration__pb
 from plumbline.v1 import common_pb2 as plumbline_dot_v1_dot_common__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bplumbline/v1/verifier.proto\x12\x0cplumbline.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x19plumbline/v1/common.proto\"\x11\n\x0f\x44\x65scribeRequest\"\xcc\x03\n\x10\x44\x65scribeResponse\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n\x06\x64igest\x18\x02 \x01(\tR\x06\x64igest\x12\x37\n\x07\x63lasses\x18\x03 \x03(\x0e\x32\x1d.plumbline.v1.EntailmentClassR\x07\x63lasses\x12\x1d\n\nmax_tokens\x18\x04 \x01(\rR\tmaxTokens\x12#\n\rpair_overhead\x18\x05 \x01(\rR\x0cpairOverhead\x12\x1c\n\tlanguages\x18\x06 \x03(\tR\tlanguages\x12>\n\nscore_kind\x18\x07 \x01(\x0e\x32\x1f.plumbline.v1.VerifierScoreKindR\tscoreKind\x12$\n\rdeterministic\x18\x08 \x01(\x08R\rdeterministic\x12\x18\n\x07\x65psilon\x18\t \x01(\x01R\x07\x65psilon\x12)\n\x10protocol_version\x18\n \x01(\rR\x0fprotocolVersion\x12\x1f\n\x0bqa_template\x18\x0b \x01(\tR\nqaTemplate\x12%\n\x0etrained_tokens\x18\x0c \x01(\rR\rtrainedTokens\"Z\n\nVerifyPair\x12\x10\n\x02id\x18\x01 \x01(\tB\x00R\x02id\x12\x18\n\x07premise\x18\x02 \x01(\tR\x07premise\x12 \n\nhypothesis\x18\x03 \x01(\tB\x00R\nhypothesis\"A\n\rVerifyRequest\x12\x30\n\x05pairs\x18\x01 \x03(\x0b\x32\x18.plumbline.v1.VerifyPairB\x00R\x05pairs\"\x9c\x01\n\x12\x43lassProbabilities\x12\x1e\n\nentailment\x18\x01 \x01(\x01R\nentailment\x12\x1d\n\x07neutral\x18\x02 \x01(\x01H\x00R\x07neutral\x88\x01\x01\x12)\n\rcontradiction\x18\x03 \x01(\x01H\x01R\rcontradiction\x88\x01\x01\x42\n\n\x08_neutralB\x10\n\x0e_contradiction\"\xac\x01\n\x0cVerifyResult\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12,\n\x06status\x18\x02 \x01(\x0e\x32\x14.plumbline.v1.StatusR\x06status\x12\x16\n\x06reason\x18\x03 \x01(\tR\x06reason\x12\x46\n\rprobabilities\x18\x04 \x01(\x0b\x32 .plumbline.v1.ClassProbabilitiesR\rprobabilities\"\x83\x02\n\x0bVerifyUsage\x12/\n\x05queue\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05queue\x12=\n\x0ctokenization\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x0ctokenization\x12\x37\n\tinference\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\tinference\x12\x14\n\x05pairs\x18\x04 \x01(\rR\x05pairs\x12\x16\n\x06tokens\x18\x05 \x01(\x04R\x06tokens\x12\x1d\n\ncache_hits\x18\x06 \x01(\rR\tcacheHits\"\x8f\x01\n\x0eVerifyResponse\x12\x34\n\x07results\x18\x01 \x03(\x0b\x32\x1a.plumbline.v1.VerifyResultR\x07results\x12/\n\x05usage\x18\x02 \x01(\x0b\x32\x19.plumbline.v1.VerifyUsageR\x05usage\x12\x16\n\x06\x64igest\x18\x03 \x01(\tR\x06\x64igest*\xba\x01\n\x0f\x45ntailmentClass\x12 \n\x1c\x45NTAILMENT_CLASS_UNSPECIFIED\x10\x00\x12\x1f\n\x1b\x45NTAILMENT_CLASS_ENTAILMENT\x10\x01\x12\x1c\n\x18\x45NTAILMENT_CLASS_NEUTRAL\x10\x02\x12\"\n\x1e\x45NTAILMENT_CLASS_CONTRADICTION\x10\x03\x12\"\n\x1e\x45NTAILMENT_CLASS_NOT_SUPPORTED\x10\x04*\xac\x01\n\x11VerifierScoreKind\x12#\n\x1fVERIFIER_SCORE_KIND_UNSPECIFIED\x10\x00\x12#\n\x1fVERIFIER_SCORE_KIND_PROBABILITY\x10\x01\x12)\n%VERIFIER_SCORE_KIND_TOKEN_PROBABILITY\x10\x02\x12\"\n\x1eVERIFIER_SCORE_KIND_VOTE_SHARE\x10\x03\x32\xaa\x01\n\x0fVerifierService\x12N\n\x08\x44\x65scribe\x12\x1d.plumbline.v1.DescribeRequest\x1a\x1e.plumbline.v1.DescribeResponse\"\x03\x90\x02\x01\x12G\n\x06Verify\x12\x1b.plumbline.v1.VerifyRequest\x1a\x1c.plumbline.v1.VerifyResponse(\x01\x30\x01\x42*Z(plumbline/proto/plumbline/v1;plumblinev1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1bplumbline/v1/verifier.proto\x12\x0cplumbline.v1\x1a\x1egoogle/protobuf/duration.proto\x1a\x19plumbline/v1/common.proto\"\x11\n\x0f\x44\x65scribeRequest\"\xed\x03\n\x10\x44\x65scribeResponse\x12\x12\n\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n\x06\x64igest\x18\x02 \x01(\tR\x06\x64igest\x12\x37\n\x07\x63lasses\x18\x03 \x03(\x0e\x32\x1d.plumbline.v1.EntailmentClassR\x07\x63lasses\x12\x1d\n\nmax_tokens\x18\x04 \x01(\rR\tmaxTokens\x12#\n\rpair_overhead\x18\x05 \x01(\rR\x0cpairOverhead\x12\x1c\n\tlanguages\x18\x06 \x03(\tR\tlanguages\x12>\n\nscore_kind\x18\x07 \x01(\x0e\x32\x1f.plumbline.v1.VerifierScoreKindR\tscoreKind\x12$\n\rdeterministic\x18\x08 \x01(\x08R\rdeterministic\x12\x18\n\x07\x65psilon\x18\t \x01(\x01R\x07\x65psilon\x12)\n\x10protocol_version\x18\n \x01(\rR\x0fprotocolVersion\x12\x1f\n\x0bqa_template\x18\x0b \x01(\tR\nqaTemplate\x12%\n\x0etrained_tokens\x18\x0c \x01(\rR\rtrainedTokens\x12\x1f\n\x0b\x66ine_tokens\x18\r \x01(\rR\nfineTokens\"Z\n\nVerifyPair\x12\x10\n\x02id\x18\x01 \x01(\tB\x00R\x02id\x12\x18\n\x07premise\x18\x02 \x01(\tR\x07premise\x12 \n\nhypothesis\x18\x03 \x01(\tB\x00R\nhypothesis\"A\n\rVerifyRequest\x12\x30\n\x05pairs\x18\x01 \x03(\x0b\x32\x18.plumbline.v1.VerifyPairB\x00R\x05pairs\"\x9c\x01\n\x12\x43lassProbabilities\x12\x1e\n\nentailment\x18\x01 \x01(\x01R\nentailment\x12\x1d\n\x07neutral\x18\x02 \x01(\x01H\x00R\x07neutral\x88\x01\x01\x12)\n\rcontradiction\x18\x03 \x01(\x01H\x01R\rcontradiction\x88\x01\x01\x42\n\n\x08_neutralB\x10\n\x0e_contradiction\"\xac\x01\n\x0cVerifyResult\x12\x0e\n\x02id\x18\x01 \x01(\tR\x02id\x12,\n\x06status\x18\x02 \x01(\x0e\x32\x14.plumbline.v1.StatusR\x06status\x12\x16\n\x06reason\x18\x03 \x01(\tR\x06reason\x12\x46\n\rprobabilities\x18\x04 \x01(\x0b\x32 .plumbline.v1.ClassProbabilitiesR\rprobabilities\"\x83\x02\n\x0bVerifyUsage\x12/\n\x05queue\x18\x01 \x01(\x0b\x32\x19.google.protobuf.DurationR\x05queue\x12=\n\x0ctokenization\x18\x02 \x01(\x0b\x32\x19.google.protobuf.DurationR\x0ctokenization\x12\x37\n\tinference\x18\x03 \x01(\x0b\x32\x19.google.protobuf.DurationR\tinference\x12\x14\n\x05pairs\x18\x04 \x01(\rR\x05pairs\x12\x16\n\x06tokens\x18\x05 \x01(\x04R\x06tokens\x12\x1d\n\ncache_hits\x18\x06 \x01(\rR\tcacheHits\"\x8f\x01\n\x0eVerifyResponse\x12\x34\n\x07results\x18\x01 \x03(\x0b\x32\x1a.plumbline.v1.VerifyResultR\x07results\x12/\n\x05usage\x18\x02 \x01(\x0b\x32\x19.plumbline.v1.VerifyUsageR\x05usage\x12\x16\n\x06\x64igest\x18\x03 \x01(\tR\x06\x64igest*\xba\x01\n\x0f\x45ntailmentClass\x12 \n\x1c\x45NTAILMENT_CLASS_UNSPECIFIED\x10\x00\x12\x1f\n\x1b\x45NTAILMENT_CLASS_ENTAILMENT\x10\x01\x12\x1c\n\x18\x45NTAILMENT_CLASS_NEUTRAL\x10\x02\x12\"\n\x1e\x45NTAILMENT_CLASS_CONTRADICTION\x10\x03\x12\"\n\x1e\x45NTAILMENT_CLASS_NOT_SUPPORTED\x10\x04*\xac\x01\n\x11VerifierScoreKind\x12#\n\x1fVERIFIER_SCORE_KIND_UNSPECIFIED\x10\x00\x12#\n\x1fVERIFIER_SCORE_KIND_PROBABILITY\x10\x01\x12)\n%VERIFIER_SCORE_KIND_TOKEN_PROBABILITY\x10\x02\x12\"\n\x1eVERIFIER_SCORE_KIND_VOTE_SHARE\x10\x03\x32\xaa\x01\n\x0fVerifierService\x12N\n\x08\x44\x65scribe\x12\x1d.plumbline.v1.DescribeRequest\x1a\x1e.plumbline.v1.DescribeResponse\"\x03\x90\x02\x01\x12G\n\x06Verify\x12\x1b.plumbline.v1.VerifyRequest\x1a\x1c.plumbline.v1.VerifyResponse(\x01\x30\x01\x42*Z(plumbline/proto/plumbline/v1;plumblinev1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -36,26 +36,26 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['DESCRIPTOR']._serialized_options = b'Z(plumbline/proto/plumbline/v1;plumblinev1'
   _globals['_VERIFIERSERVICE'].methods_by_name['Describe']._loaded_options = None
   _globals['_VERIFIERSERVICE'].methods_by_name['Describe']._serialized_options = b'\220\002\001'
-  _globals['_ENTAILMENTCLASS']._serialized_start=1488
-  _globals['_ENTAILMENTCLASS']._serialized_end=1674
-  _globals['_VERIFIERSCOREKIND']._serialized_start=1677
-  _globals['_VERIFIERSCOREKIND']._serialized_end=1849
+  _globals['_ENTAILMENTCLASS']._serialized_start=1521
+  _globals['_ENTAILMENTCLASS']._serialized_end=1707
+  _globals['_VERIFIERSCOREKIND']._serialized_start=1710
+  _globals['_VERIFIERSCOREKIND']._serialized_end=1882
   _globals['_DESCRIBEREQUEST']._serialized_start=104
   _globals['_DESCRIBEREQUEST']._serialized_end=121
   _globals['_DESCRIBERESPONSE']._serialized_start=124
-  _globals['_DESCRIBERESPONSE']._serialized_end=584
-  _globals['_VERIFYPAIR']._serialized_start=586
-  _globals['_VERIFYPAIR']._serialized_end=676
-  _globals['_VERIFYREQUEST']._serialized_start=678
-  _globals['_VERIFYREQUEST']._serialized_end=743
-  _globals['_CLASSPROBABILITIES']._serialized_start=746
-  _globals['_CLASSPROBABILITIES']._serialized_end=902
-  _globals['_VERIFYRESULT']._serialized_start=905
-  _globals['_VERIFYRESULT']._serialized_end=1077
-  _globals['_VERIFYUSAGE']._serialized_start=1080
-  _globals['_VERIFYUSAGE']._serialized_end=1339
-  _globals['_VERIFYRESPONSE']._serialized_start=1342
-  _globals['_VERIFYRESPONSE']._serialized_end=1485
-  _globals['_VERIFIERSERVICE']._serialized_start=1852
-  _globals['_VERIFIERSERVICE']._serialized_end=2022
+  _globals['_DESCRIBERESPONSE']._serialized_end=617
+  _globals['_VERIFYPAIR']._serialized_start=619
+  _globals['_VERIFYPAIR']._serialized_end=709
+  _globals['_VERIFYREQUEST']._serialized_start=711
+  _globals['_VERIFYREQUEST']._serialized_end=776
+  _globals['_CLASSPROBABILITIES']._serialized_start=779
+  _globals['_CLASSPROBABILITIES']._serialized_end=935
+  _globals['_VERIFYRESULT']._serialized_start=938
+  _globals['_VERIFYRESULT']._serialized_end=1110
+  _globals['_VERIFYUSAGE']._serialized_start=1113
+  _globals['_VERIFYUSAGE']._serialized_end=1372
+  _globals['_VERIFYRESPONSE']._serialized_start=1375
+  _globals['_VERIFYRESPONSE']._serialized_end=1518
+  _globals['_VERIFIERSERVICE']._serialized_start=1885
+  _globals['_VERIFIERSERVICE']._serialized_end=2055
 # @@protoc_insertion_point(module_scope)

@@ -40,7 +40,7 @@ class DescribeRequest(_message.Message):
     def __init__(self) -> None: ...
 
 class DescribeResponse(_message.Message):
-    __slots__ = ("name", "digest", "classes", "max_tokens", "pair_overhead", "languages", "score_kind", "deterministic", "epsilon", "protocol_version", "qa_template", "trained_tokens")
+    __slots__ = ("name", "digest", "classes", "max_tokens", "pair_overhead", "languages", "score_kind", "deterministic", "epsilon", "protocol_version", "qa_template", "trained_tokens", "fine_tokens")
     NAME_FIELD_NUMBER: _ClassVar[int]
     DIGEST_FIELD_NUMBER: _ClassVar[int]
     CLASSES_FIELD_NUMBER: _ClassVar[int]
@@ -53,6 +53,7 @@ class DescribeResponse(_message.Message):
     PROTOCOL_VERSION_FIELD_NUMBER: _ClassVar[int]
     QA_TEMPLATE_FIELD_NUMBER: _ClassVar[int]
     TRAINED_TOKENS_FIELD_NUMBER: _ClassVar[int]
+    FINE_TOKENS_FIELD_NUMBER: _ClassVar[int]
     name: str
     digest: str
     classes: _containers.RepeatedScalarFieldContainer[EntailmentClass]
@@ -65,7 +66,8 @@ class DescribeResponse(_message.Message):
     protocol_version: int
     qa_template: str
     trained_tokens: int
-    def __init__(self, name: _Optional[str] = ..., digest: _Optional[str] = ..., classes: _Optional[_Iterable[_Union[EntailmentClass, str]]] = ..., max_tokens: _Optional[int] = ..., pair_overhead: _Optional[int] = ..., languages: _Optional[_Iterable[str]] = ..., score_kind: _Optional[_Union[VerifierScoreKind, str]] = ..., deterministic: bool = ..., epsilon: _Optional[float] = ..., protocol_version: _Optional[int] = ..., qa_template: _Optional[str] = ..., trained_tokens: _Optional[int] = ...) -> None: ...
+    fine_tokens: int
+    def __init__(self, name: _Optional[str] = ..., digest: _Optional[str] = ..., classes: _Optional[_Iterable[_Union[EntailmentClass, str]]] = ..., max_tokens: _Optional[int] = ..., pair_overhead: _Optional[int] = ..., languages: _Optional[_Iterable[str]] = ..., score_kind: _Optional[_Union[VerifierScoreKind, str]] = ..., deterministic: bool = ..., epsilon: _Optional[float] = ..., protocol_version: _Optional[int] = ..., qa_template: _Optional[str] = ..., trained_tokens: _Optional[int] = ..., fine_tokens: _Optional[int] = ...) -> None: ...
 
 class VerifyPair(_message.Message):
     __slots__ = ("id", "premise", "hypothesis")
