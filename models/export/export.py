@@ -13,6 +13,7 @@ import argparse
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -28,7 +29,8 @@ from tokenizers import Tokenizer
 
 import quantize
 
-# The largest difference of a logit that fp32 arithmetic in another order makes.
+# The largest difference of a logit that fp32 arithmetic in another order makes:
+# absolute up to 1, relative above.
 LOGIT_TOLERANCE = 1e-4
 # The same of a probability, with what storing weights in fp16 or int8 may add.
 SUPPORT_TOLERANCE = 1e-4
@@ -63,12 +65,13 @@ class Plan:
         """The text of a model that reads a pair as one."""
         return self.one_text["prefix"] + premise + self.one_text["separator"] + hypothesis
 
+    def class_logits(self, output):
+        """The logits of the classes from the network's output for a pair."""
+        return (output[0, self.decoder["class_ids"]] if self.decoder else output).astype(np.float64)
+
     def support(self, logits):
-        """P(entailment) from a pair's logits."""
-        chosen = logits.astype(np.float64)
-        if self.decoder:
-            chosen = chosen[0, self.decoder["class_ids"]]
-        e = np.exp(chosen - chosen.max())
+        """P(entailment) from the logits of the classes."""
+        e = np.exp(logits - logits.max())
         return float(e[self.classes.index("entailment")] / e.sum())
 
 
@@ -238,7 +241,7 @@ def references(network, tokenizer, p):
         encoding = encode(tokenizer, p, premise, hypothesis)
         values = feed(p, encoding.ids, encoding.type_ids)
         with torch.no_grad():
-            logits = network(*(torch.tensor(values[name]) for name in p.inputs)).numpy()[0]
+            logits = p.class_logits(network(*(torch.tensor(values[name]) for name in p.inputs)).numpy()[0])
         rows.append(
             {
                 "premise": premise,
@@ -253,13 +256,15 @@ def references(network, tokenizer, p):
 
 
 def differences(path, p, rows):
-    """The largest differences of ONNX Runtime's logits and supports."""
+    """The largest differences of ONNX Runtime's logits, in units of what they are
+    above 1, and supports."""
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
     logits = support = 0.0
     for row in rows:
         (got,) = session.run(["logits"], feed(p, row["ids"], row["types"]))
-        logits = max(logits, float(np.abs(got[0] - row["logits"]).max()))
-        support = max(support, abs(p.support(got[0]) - row["support"]))
+        got = p.class_logits(got[0])
+        logits = max(logits, float(np.abs(got - row["logits"]).max() / max(1, np.abs(row["logits"]).max())))
+        support = max(support, abs(p.support(got) - row["support"]))
     return logits, support
 
 
@@ -337,6 +342,8 @@ def engine_difference(plumbline, out, rows):
 
 def export(options):
     folder, out = options.folder, options.out
+    if options.plumbline and not shutil.which(options.plumbline):
+        raise Refused(f"--plumbline: there is no program {options.plumbline}; build it with `make setup build`")
     out.mkdir(parents=True, exist_ok=True)
     tokenizer = open_tokenizer(folder, out / "tokenizer.json")
     config, model = open_model(folder)
