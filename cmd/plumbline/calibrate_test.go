@@ -130,6 +130,63 @@ func TestCalibrateExitCodes(t *testing.T) {
 	}
 }
 
+// madeLines are records of one signal and a constant, whose 42nd is changed.
+func madeLines(n int, label, changed string) string {
+	var text strings.Builder
+	for i := range n {
+		line := fmt.Sprintf(`{"id":"q%d",%s"signals":{"s":%g,"constant":1}}`, i, label, float64(i*37%101)/101)
+		if i == 41 && changed != "" {
+			line = changed
+		}
+		text.WriteString(line + "\n")
+	}
+	return text.String()
+}
+
+// mixedLines are madeLines of both classes.
+func mixedLines(n int) string {
+	lines := strings.SplitAfter(madeLines(n, `"label":true,`, ""), "\n")
+	for i := range lines {
+		if i%3 == 0 {
+			lines[i] = strings.Replace(lines[i], "true", "false", 1)
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// TestCalibrateSaysWhatIsWrongWithRecords has everything that a file of records
+// can have wrong but not one line.
+func TestCalibrateSaysWhatIsWrongWithRecords(t *testing.T) {
+	t.Parallel()
+	const positive = `"label":true,`
+	fit, evaluate := []string{"fit", "--data-name", "made"}, []string{"evaluate", "--score", "s"}
+	for name, c := range map[string]struct {
+		input     string
+		arguments []string
+		code      int
+		stderr    string
+	}{
+		"no labels, fit":            {madeLines(100, "", ""), fit, 2, "label: no record has one"},
+		"no labels, evaluate":       {madeLines(100, "", ""), evaluate, 2, "label: no record has one"},
+		"one class":                 {madeLines(100, positive, ""), fit, 1, "no policy: needs records of both classes, got 50 positive and 0 negative"},
+		"one class, one regression": {madeLines(100, positive, ""), append(fit, "--combination", "logistic"), 1, "needs records of both classes"},
+		"a constant":                {mixedLines(100), append(fit, "--signal", "constant"), 1, "no policy: the signal is constant"},
+		"one record":                {madeLines(1, positive, ""), fit, 1, "no policy: needs records of both classes, got 1 positive and 0 negative"},
+		"no record":                 {"", fit, 2, "label: no record has one"},
+		"not a number":              {madeLines(100, positive, `{"id":"x","label":true,"signals":{"s":"NaN"}}`), fit, 2, `record 42 (id "x"): signal "s" is not a finite number`},
+		"infinite":                  {madeLines(100, positive, `{"id":"x","label":true,"signals":{"s":"-Infinity"}}`), evaluate, 2, `record 42 (id "x"): signal "s"`},
+		"null":                      {madeLines(100, positive, `{"id":"x","label":true,"signals":{"s":null}}`), evaluate, 1, "line 42: "},
+		"one id on both sides":      {madeLines(100, positive, `{"id":"q3","label":true,"split":"SPLIT_TEST"}`), fit, 2, `record 42 (id "q3"): record 4 has the same id`},
+		"no id":                     {madeLines(100, positive, `{"label":true}`), evaluate, 2, "record 42"},
+		"half an arm":               {madeLines(100, positive, `{"id":"x","arms":{"never":{"f1":2}}}`), evaluate, 2, "record 42"},
+	} {
+		got := plumbline(t, c.input, append(append([]string{"calibrate"}, c.arguments...), "--bootstrap", "10")...)
+		if got.code != c.code || !strings.Contains(got.stderr, c.stderr) {
+			t.Errorf("%s: code %d, %q, want %d, %q", name, got.code, got.stderr, c.code, c.stderr)
+		}
+	}
+}
+
 func TestCalibrateAnswersAreJSON(t *testing.T) {
 	t.Parallel()
 	got := plumbline(t, calibrationLines(60), "calibrate", "replay", "--score", "final_conf", "--below", "--threshold", "0.5", "--bootstrap", "10")

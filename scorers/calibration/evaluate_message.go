@@ -130,7 +130,7 @@ func (e evaluation) counted(ctx context.Context, stage string, measurements int)
 // be measured.
 func (e evaluation) measure(ctx context.Context, index []int) (Figures, int, error) {
 	if len(index) == 0 {
-		return nil, 0, score.TooFew("no labelled record to measure on")
+		return nil, 0, errNoLabels
 	}
 	var figures Figures
 	var err error

@@ -126,7 +126,7 @@ func Select(ctx context.Context, d *Data, o Options) ([]Verdict, error) {
 		return nil, err
 	}
 	if len(index) == 0 {
-		return nil, score.MissingInput("no record of the calibration split has a label")
+		return nil, errNoLabels
 	}
 	names := o.Signals
 	if len(names) == 0 {
@@ -318,9 +318,24 @@ func SetFloors(ctx context.Context, d *Data, verdicts []Verdict, o Options) erro
 		controlled = o.Method == MethodRiskControl
 	}
 	if !slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Kept }) {
-		return score.NotApplicable("no signal separates the classes well enough on this data: collect more records, or try other signals")
+		return noneKept(verdicts)
 	}
 	return nil
+}
+
+var errNoLabels = score.MissingInput("label: no record has one on this side of the split; " +
+	"a record needs a label, a ranking with gold_ids, or for methods over outcomes both arms")
+
+// noneKept says why no signal was kept: what is wrong with each, if that is the
+// same, such as records of one class only.
+func noneKept(verdicts []Verdict) error {
+	first := verdicts[0].Separation.Err
+	for _, v := range verdicts {
+		if v.Separation.Err == nil || v.Separation.Err.Error() != first.Error() {
+			return score.NotApplicable("no signal separates the classes well enough on this data: collect more records, or try other signals")
+		}
+	}
+	return first
 }
 
 func (o Options) orientedGrid(positiveIsHigh bool) []float64 { return Orient(o.Grid, positiveIsHigh) }
@@ -462,7 +477,7 @@ func FitClassifier(ctx context.Context, d *Data, verdicts []Verdict, o Options) 
 		}
 	}
 	if len(c.Terms) == 0 {
-		return c, score.NotApplicable("no signal was kept")
+		return c, noneKept(verdicts)
 	}
 	rows, targets := make([][]float64, len(index)), make([]float64, len(index))
 	for r, i := range index {
@@ -511,7 +526,7 @@ func strongest(verdicts []Verdict) (*Verdict, error) {
 			return &verdicts[i], nil
 		}
 	}
-	return nil, score.NotApplicable("no signal was kept")
+	return nil, noneKept(verdicts)
 }
 
 // FitCalibrated fits Platt's scaling of the strongest kept signal and sets its

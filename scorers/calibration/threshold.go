@@ -92,8 +92,14 @@ func Candidates(oriented []float64, labels []bool) ([]Candidate, error) {
 		index[i] = i
 	}
 	slices.SortFunc(index, func(a, b int) int { return cmp.Compare(oriented[b], oriented[a]) })
+	distinct := 1
+	for i := 1; i < len(index); i++ {
+		if oriented[index[i]] != oriented[index[i-1]] {
+			distinct++
+		}
+	}
 	current := Candidate{Threshold: oriented[index[0]], N: len(index), Positives: positives}
-	out := []Candidate{current}
+	out := append(make([]Candidate, 0, distinct+1), current)
 	for i, record := range index {
 		current.Fired++
 		if labels[record] {

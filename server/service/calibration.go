@@ -136,9 +136,11 @@ func (s *Service) admit(data *calibration.Data) error {
 	case most == 0:
 		return nil
 	case data.Len() >= most:
-		return fault.New(fault.TooManyItems, "a call takes at most %d records; use plumbline calibrate on a file for more", most)
+		return fault.New(fault.TooManyItems, "record %d is one too many: a call takes at most %d (limits.max_records); use plumbline calibrate on a file for more",
+			data.Len()+1, most)
 	case data.Cells() > most*cellsPerRecord:
-		return fault.New(fault.TooManyItems, "the records have too many different signals and arms for one call; use plumbline calibrate on a file")
+		return fault.New(fault.TooManyItems, "record %d: the records have too many different signals and arms for one call; use plumbline calibrate on a file",
+			data.Len()+1)
 	default:
 		return nil
 	}

@@ -88,7 +88,7 @@ func TestCalibrationHoldsABoundedNumberOfRecords(t *testing.T) {
 	if _, err := s.Fit(t.Context(), fitStream(options, labelled(20)...)); err != nil {
 		t.Errorf("as many as allowed: %v", err)
 	}
-	if _, err := s.Fit(t.Context(), fitStream(options, labelled(21)...)); reasonOf(err) != fault.TooManyItems {
+	if _, err := s.Fit(t.Context(), fitStream(options, labelled(21)...)); reasonOf(err) != fault.TooManyItems || !strings.Contains(err.Error(), "record 21 ") {
 		t.Errorf("one too many: %v", err)
 	}
 	wide := labelled(20)

@@ -188,10 +188,23 @@ func NewRanked(scores []float64, labels []bool) (*Ranked, error) {
 		}
 	}
 	slices.SortFunc(r.records, func(a, b uint32) int {
-		return cmp.Or(cmp.Compare(scores[b/2], scores[a/2]), cmp.Compare(a, b))
+		if c := cmp.Compare(scores[b/2], scores[a/2]); c != 0 {
+			return c
+		}
+		return cmp.Compare(a, b)
 	})
+	endsGroup := func(at int) bool {
+		return at == len(r.records) || scores[r.records[at]/2] != scores[r.records[at-1]/2]
+	}
+	groups := 0
 	for at := 1; at <= len(r.records); at++ {
-		if at == len(r.records) || scores[r.records[at]/2] != scores[r.records[at-1]/2] {
+		if endsGroup(at) {
+			groups++
+		}
+	}
+	r.ends = make([]uint32, 0, groups)
+	for at := 1; at <= len(r.records); at++ {
+		if endsGroup(at) {
 			r.ends = append(r.ends, uint32(at))
 		}
 	}

@@ -159,14 +159,15 @@ func FitPlatt(ctx context.Context, scores []float64, labels []bool) (Platt, erro
 	if err != nil {
 		return Platt{}, err
 	}
-	rows := make([][]float64, len(scores))
+	rows, standard := make([][]float64, len(scores)), make([]float64, len(scores))
 	targets := make([]float64, len(scores))
 	mean, deviation := Moments(scores)
 	if deviation == 0 {
 		return Platt{}, score.NotApplicable("a constant score cannot be calibrated")
 	}
 	for i, s := range scores {
-		rows[i] = []float64{(s - mean) / deviation}
+		standard[i] = (s - mean) / deviation
+		rows[i] = standard[i : i+1]
 		targets[i] = 1 / float64(negatives+2)
 		if labels[i] {
 			targets[i] = float64(positives+1) / float64(positives+2)

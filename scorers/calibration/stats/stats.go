@@ -84,7 +84,13 @@ func order(values []float64) []int {
 	for i := range index {
 		index[i] = i
 	}
-	slices.SortStableFunc(index, func(a, b int) int { return cmp.Compare(values[a], values[b]) })
+	// By number where values tie; of millions that is faster than a stable sort.
+	slices.SortFunc(index, func(a, b int) int {
+		if c := cmp.Compare(values[a], values[b]); c != 0 {
+			return c
+		}
+		return a - b
+	})
 	return index
 }
 

@@ -100,18 +100,60 @@ func (in Input) readJoined(stdin io.Reader, v Visitor) error {
 	if err := in.eachLine(in.Labels, stdin, labels, in.parseLabel); err != nil {
 		return err
 	}
+	if len(known) > 0 && !anyLabel(known) {
+		return fmt.Errorf("--labels: no line has the field %q; name the field of the label by --label", in.Label)
+	}
+	kinds := kinds{}
 	return in.eachLine(in.Signals, stdin, v, func(line []byte) (*plumblinev1.CalibrationRecord, error) {
-		id, signals, err := parseScores(line)
+		scores, err := parseScores(line)
 		if err != nil {
 			return nil, err
 		}
-		record, ok := known[id]
+		record, ok := known[scores.id]
 		if !ok {
-			return nil, fmt.Errorf("id %q has no label; add it to the labels", id)
+			return nil, fmt.Errorf("id %q has no label; add it to the labels", scores.id)
 		}
-		record.Signals = signals
+		if err := kinds.add(scores); err != nil {
+			return nil, err
+		}
+		record.Signals = scores.values
 		return record, nil
 	})
+}
+
+// anyLabel reports whether a record has a label, or what can stand in for one.
+func anyLabel(records map[string]*plumblinev1.CalibrationRecord) bool {
+	for _, r := range records {
+		if r.Label != nil || r.GetRanking() != nil || len(r.GetArms()) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// kinds has, by signal, the first id that has it, and whether it was made of
+// rank-fused scores there.
+type kinds map[string]struct {
+	id        string
+	rankFused bool
+}
+
+// add makes sure that a signal means the same in all records: a best score that
+// is a cosine here and a sum of reciprocal ranks there has no threshold.
+func (k kinds) add(s scores) error {
+	for name := range s.values {
+		first, known := k[name]
+		if !known {
+			first.id, first.rankFused = s.id, s.rankFused[name]
+			k[name] = first
+		}
+		if first.rankFused != s.rankFused[name] {
+			made := map[bool]string{true: "rank-fused scores", false: "a retriever's own scores"}
+			return fmt.Errorf("signal %q is made of %s here and of %s in record %q: give all records scores of one kind",
+				name, made[s.rankFused[name]], made[first.rankFused], first.id)
+		}
+	}
+	return nil
 }
 
 // parseLabel reads a line of labels: the fields of a record that it has, its
@@ -183,38 +225,52 @@ func parseSplit(name string) (plumblinev1.Split, error) {
 	}
 }
 
+// scores are the values of one score response.
+type scores struct {
+	id     string
+	values map[string]float64
+	// rankFused are the signals made of scores that are relative to their list.
+	rankFused map[string]bool
+}
+
 // parseScores reads the values of a score response of any kind: numbers and
 // Scores at its top, and the Scores of "signals". A Score without a value was
 // not computed and is left out.
-func parseScores(line []byte) (id string, signals map[string]float64, err error) {
+func parseScores(line []byte) (scores, error) {
+	s := scores{values: map[string]float64{}, rankFused: map[string]bool{}}
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(line, &fields) != nil {
-		return "", nil, errors.New("the line is no JSON object")
+		return s, errors.New("the line is no JSON object")
 	}
 	if _, failed := fields["error"]; failed {
-		return "", nil, errors.New("the record could not be scored")
+		return s, errors.New("the record could not be scored")
 	}
-	if json.Unmarshal(fields["id"], &id) != nil || id == "" {
-		return "", nil, errors.New(`field "id": every line needs one`)
+	if json.Unmarshal(fields["id"], &s.id) != nil || s.id == "" {
+		return s, errors.New(`field "id": every line needs one`)
 	}
-	signals = map[string]float64{}
-	addScores(signals, fields)
+	s.add(fields)
 	var nested map[string]json.RawMessage
 	if json.Unmarshal(fields["signals"], &nested) == nil {
-		addScores(signals, nested)
+		s.add(nested)
 	}
-	return id, signals, nil
+	return s, nil
 }
 
-func addScores(signals map[string]float64, fields map[string]json.RawMessage) {
+func (s *scores) add(fields map[string]json.RawMessage) {
 	for name, raw := range fields {
 		var number float64
-		var score struct{ Value *float64 }
+		var score struct {
+			Value     *float64
+			RankFused bool `json:"rank_fused"`
+		}
 		switch {
 		case json.Unmarshal(raw, &number) == nil:
-			signals[name] = number
+			s.values[name] = number
 		case json.Unmarshal(raw, &score) == nil && score.Value != nil:
-			signals[name] = *score.Value
+			s.values[name] = *score.Value
+			if score.RankFused {
+				s.rankFused[name] = true
+			}
 		}
 	}
 }

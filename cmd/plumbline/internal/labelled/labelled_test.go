@@ -85,6 +85,35 @@ func TestScoresJoinedWithLabels(t *testing.T) {
 	}
 }
 
+func TestLabelsWithoutTheLabel(t *testing.T) {
+	in := labelled.Input{
+		Signals: file(t, "signals.jsonl", `{"id":"a","signals":{"x":{"value":1}}}`+"\n"),
+		Labels:  file(t, "labels.jsonl", `{"id":"a","label":true}`+"\n"), Label: "weak", MaxLine: 1 << 16,
+	}
+	err := in.Read(nil, labelled.Visitor{})
+	if err == nil || !strings.Contains(err.Error(), `no line has the field "weak"`) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestScoresOfMixedKindsAreNamed(t *testing.T) {
+	in := labelled.Input{
+		Signals: file(t, "signals.jsonl", `{"id":"a","signals":{"max_score":{"value":0.9,"rank_fused":false},"rbo":{"value":0.5}}}
+{"id":"b","signals":{"max_score":{"value":0.03,"rank_fused":true}}}
+{"id":"c","signals":{"max_score":{"value":0.8}}}
+`),
+		Labels: file(t, "labels.jsonl", `{"id":"a","label":true}
+{"id":"b","label":true}
+{"id":"c","label":false}
+`), Label: "label",
+	}
+	records, failed := read(t, in, "")
+	if len(records) != 2 || len(failed) != 1 || !strings.HasPrefix(failed[0], "line 2: ") ||
+		!strings.Contains(failed[0], `signal "max_score" is made of rank-fused scores here`) || !strings.Contains(failed[0], `"a"`) {
+		t.Errorf("%d records, failures %q", len(records), failed)
+	}
+}
+
 func TestOneOfTwoFilesIsAsked(t *testing.T) {
 	for _, in := range []labelled.Input{{Signals: "x"}, {Labels: "x"}} {
 		if err := in.Read(strings.NewReader(""), labelled.Visitor{}); err == nil || !strings.Contains(err.Error(), "--labels") {
