@@ -13,7 +13,7 @@ from verifier_train.recipe import Recipe
 from verifier_train.sets import NOT_ENTAILED, Row
 
 TINY = Recipe(
-    examples=24, tokens=256, sets=("fool_me_twice", "tracie"), corpora=("cranfield",), questions=0, max_tokens=96
+    examples=24, tokens=256, sets=("fool_me_twice", "tracie"), corpora=("squad2_halfdev",), questions=0, max_tokens=96
 )
 
 

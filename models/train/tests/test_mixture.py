@@ -11,7 +11,7 @@ from verifier_train.overlap import Overlap
 from verifier_train.recipe import Recipe, read
 from verifier_train.sets import NOT_ENTAILED, NOT_STATED, SETS, Row
 
-RECIPE = Recipe(sets=("fool_me_twice", "tracie", "rte"), corpora=("cranfield",), questions=0)
+RECIPE = Recipe(sets=("fool_me_twice", "tracie", "rte"), corpora=("squad2_halfdev",), questions=0)
 
 
 @pytest.fixture(scope="module")

@@ -35,7 +35,7 @@ def test_rows_that_were_put_into_a_development_set_are_dropped_from_training(dat
     with gzip.open(dev / "planted.jsonl.gz", "wt", encoding="utf-8") as out:
         for row in planted:
             out.write(json.dumps({"doc": row.doc, "claim": row.claim, "label": 1}) + "\n")
-    recipe = Recipe(sets=("fool_me_twice",), corpora=("cranfield",), questions=0)
+    recipe = Recipe(sets=("fool_me_twice",), corpora=("squad2_halfdev",), questions=0)
     mixture = Mixture(recipe, data, of_folder(dev), tmp_path / "cache")
     assert mixture.dropped["fool_me_twice"] >= len(planted)
     claims = {row.claim for number in range(1) for row in mixture.chunk(number)}
