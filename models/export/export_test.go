@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"plumbline/internal/orttest"
+	"plumbline/internal/pyenv"
 	"plumbline/models"
 	"plumbline/models/engine"
 	"plumbline/scorers/entail"
@@ -66,16 +67,10 @@ func TestExportedModelsAnswerAsInHuggingFace(t *testing.T) {
 	}
 }
 
-// TestTheExport runs the export's own tests where its packages are installed.
-// They are large, so that nobody is made to install them.
+// TestTheExport runs the export's own tests, in the environment of the recipe:
+// it has their packages at the same versions.
 func TestTheExport(t *testing.T) {
-	python, err := filepath.Abs(filepath.Join("..", "..", ".cache", "export-venv", "bin", "python"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(python); err != nil {
-		t.Skip("the export's packages are not installed: see models/export/README.md")
-	}
+	python := pyenv.Find(t, filepath.Join("..", "train", "requirements.txt"))
 	test := exec.CommandContext(t.Context(), python, "-W", "ignore", "-m", "unittest")
 	if output, err := test.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, output)

@@ -4,6 +4,7 @@
     PLUMBLINE=… python -m unittest    with the engine too
 """
 
+import importlib.util
 import json
 import os
 import shutil
@@ -105,7 +106,9 @@ class TestFormats(Folder):
     def test_every_format_is_near_and_small(self):
         exact = self.table.astype(np.float64) @ self.matrix
         scale = np.abs(exact).max(axis=0)  # each column has a scale of its own
-        for name, path in quantize.make_formats(self.path, self.dir / "formats").items():
+        # onnx-ir is wanted for few bits alone, which nothing here ships.
+        formats = [name for name in quantize.FORMATS if "matmulnbits" not in name or importlib.util.find_spec("onnx_ir")]
+        for name, path in quantize.make_formats(self.path, self.dir / "formats", formats).items():
             with self.subTest(name):
                 worst = (np.abs(self.run_graph(path) - exact) / scale).max()
                 self.assertLess(worst, {"fp16-storage": 1e-3, "4bit-matmulnbits": 0.3}.get(name, 0.02))
