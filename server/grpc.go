@@ -29,9 +29,9 @@ const (
 
 // newGRPC returns the native gRPC server. Streams of the health service end
 // with watching.
-func newGRPC(watching context.Context, cfg config.Config, table []route, ready *readiness, opts ...grpc.ServerOption) *grpc.Server {
+func newGRPC(watching context.Context, cfg config.Config, table []route, b bounds, ready *readiness, opts ...grpc.ServerOption) *grpc.Server {
 	server := grpc.NewServer(append([]grpc.ServerOption{
-		grpc.ForceServerCodecV2(grpcCodec{encoding.GetCodecV2(protocodec.Name)}),
+		grpc.ForceServerCodecV2(grpcCodec{encoding.GetCodecV2(protocodec.Name), b}),
 		grpc.MaxRecvMsgSize(cfg.Limits.MaxMessageBytes),
 		grpc.MaxConcurrentStreams(cfg.Limits.MaxConcurrentStreams),
 		grpc.MaxHeaderListSize(maxHeaderBytes),

@@ -20,14 +20,14 @@ import (
 const minCompressBytes = 1024
 
 // handlerOptions are the options of every connect-go handler.
-func handlerOptions(cfg config.Config) []connect.HandlerOption {
+func handlerOptions(cfg config.Config, b bounds) []connect.HandlerOption {
 	return []connect.HandlerOption{
 		connect.WithReadMaxBytes(cfg.Limits.MaxMessageBytes),
 		withBoundedGzip(cfg.Limits.MaxMessageBytes),
 		connect.WithCompressMinBytes(minCompressBytes),
-		connect.WithCodec(binaryCodec{}),
-		connect.WithCodec(jsonCodec{"json"}),
-		connect.WithCodec(jsonCodec{"json; charset=utf-8"}),
+		connect.WithCodec(binaryCodec{b}),
+		connect.WithCodec(jsonCodec{"json", b}),
+		connect.WithCodec(jsonCodec{"json; charset=utf-8", b}),
 	}
 }
 

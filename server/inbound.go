@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protojson"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"plumbline/server/fault"
 )
@@ -40,6 +41,9 @@ func (in *inbound[T]) decode(unmarshal func(proto.Message) error) {
 
 // take returns the message or why it could not be decoded.
 func (in *inbound[T]) take() (*T, error) {
+	if refused, ok := errors.AsType[*fault.Error](in.err); ok {
+		return nil, refused
+	}
 	if in.err != nil {
 		return nil, fault.New(fault.MessageMalformed, "the message cannot be decoded: %s", plain(in.err)).Because(in.err)
 	}
@@ -59,7 +63,10 @@ func plain(err error) string {
 // grpcCodec is grpc-go's protobuf codec for inbound messages too. It encodes
 // by generated code where a message has it: maps of messages take the library,
 // which reads them by reflection, several times as long.
-type grpcCodec struct{ encoding.CodecV2 }
+type grpcCodec struct {
+	encoding.CodecV2
+	bounds bounds
+}
 
 // encoder is a message with generated code for encoding.
 type encoder interface {
@@ -91,12 +98,19 @@ func (c grpcCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	if !ok {
 		return c.CodecV2.Unmarshal(data, v)
 	}
-	in.decode(func(m proto.Message) error { return c.CodecV2.Unmarshal(data, m) })
+	whole := data.MaterializeToBuffer(mem.DefaultBufferPool())
+	defer whole.Free()
+	in.decode(func(m proto.Message) error {
+		if err := c.bounds.checkWire(nameOf(m), whole.ReadOnlyData()); err != nil {
+			return err
+		}
+		return c.CodecV2.Unmarshal(mem.BufferSlice{whole}, m)
+	})
 	return nil
 }
 
 // binaryCodec is connect-go's protobuf codec for inbound messages too.
-type binaryCodec struct{}
+type binaryCodec struct{ bounds bounds }
 
 // Name implements connect.Codec.
 func (binaryCodec) Name() string { return "proto" }
@@ -126,13 +140,21 @@ func (binaryCodec) MarshalStable(v any) ([]byte, error) {
 func (binaryCodec) IsBinary() bool { return true }
 
 // Unmarshal implements connect.Codec.
-func (binaryCodec) Unmarshal(data []byte, v any) error {
-	return unmarshal(v, func(m proto.Message) error { return proto.Unmarshal(data, m) })
+func (c binaryCodec) Unmarshal(data []byte, v any) error {
+	return unmarshal(v, func(m proto.Message) error {
+		if err := c.bounds.checkWire(nameOf(m), data); err != nil {
+			return err
+		}
+		return proto.Unmarshal(data, m)
+	})
 }
 
 // jsonCodec is protobuf-JSON that refuses unknown fields, where connect-go's
 // own drops them: a misspelt option must not be ignored in silence.
-type jsonCodec struct{ name string }
+type jsonCodec struct {
+	name   string
+	bounds bounds
+}
 
 // Name implements connect.Codec.
 func (c jsonCodec) Name() string { return c.name }
@@ -166,10 +188,13 @@ func (c jsonCodec) MarshalStable(v any) ([]byte, error) {
 func (jsonCodec) IsBinary() bool { return false }
 
 // Unmarshal implements connect.Codec.
-func (jsonCodec) Unmarshal(data []byte, v any) error {
+func (c jsonCodec) Unmarshal(data []byte, v any) error {
 	return unmarshal(v, func(m proto.Message) error {
 		if len(data) == 0 {
 			return errors.New("an empty body is no JSON object; send {} for the empty message")
+		}
+		if err := c.bounds.checkJSON(nameOf(m), data); err != nil {
+			return err
 		}
 		return protojson.Unmarshal(data, m)
 	})
@@ -194,3 +219,5 @@ func message(v any) (proto.Message, error) {
 	}
 	return m, nil
 }
+
+func nameOf(m proto.Message) protoreflect.FullName { return m.ProtoReflect().Descriptor().FullName() }

@@ -111,7 +111,11 @@ func (s *Server) open(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
-	table := slices.DeleteFunc(routes(implementation, s.policy, handlerOptions(s.cfg)...), func(r route) bool {
+	limits, err := requestBounds()
+	if err != nil {
+		return err
+	}
+	table := slices.DeleteFunc(routes(implementation, s.policy, handlerOptions(s.cfg, limits)...), func(r route) bool {
 		return !slices.Contains(s.ready.services, r.service())
 	})
 	// Watches outlive the context that Complete is given; Run ends them.
@@ -119,7 +123,7 @@ func (s *Server) open(ctx context.Context, opts Options) (err error) {
 	s.endWatches = endWatches
 	s.closers.push("health watches", func() error { endWatches(); return nil })
 	return errors.Join(
-		s.openGRPC(ctx, watching, table),
+		s.openGRPC(ctx, watching, table, limits),
 		s.openHTTP(ctx, newHandler(watching, s.cfg, table, s.ready, m)),
 	)
 }
@@ -171,7 +175,7 @@ func (s *Server) limits() policy.Limits {
 	return limits
 }
 
-func (s *Server) openGRPC(ctx, watching context.Context, table []route) (err error) {
+func (s *Server) openGRPC(ctx, watching context.Context, table []route, limits bounds) (err error) {
 	if s.cfg.GRPC.Addr == "" {
 		return nil
 	}
@@ -180,7 +184,7 @@ func (s *Server) openGRPC(ctx, watching context.Context, table []route) (err err
 		return fmt.Errorf("grpc.tls: %w", err)
 	}
 	s.closers.push("grpc.tls", closeFiles)
-	s.grpc = newGRPC(watching, s.cfg, table, s.ready, credentials...)
+	s.grpc = newGRPC(watching, s.cfg, table, limits, s.ready, credentials...)
 	s.closers.push("grpc", func() error { s.grpc.Stop(); return nil })
 	s.grpcListener, err = new(net.ListenConfig).Listen(ctx, "tcp", s.cfg.GRPC.Addr)
 	if err != nil {
