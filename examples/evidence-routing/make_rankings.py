@@ -3,8 +3,7 @@ and fused, one ScoreRetrieval request a line.
 
     python make_rankings.py --data DIR --corpus hotpotqa --out hotpotqa.jsonl
 
-DIR holds NAME.corpus.jsonl.gz (id, title, text) and NAME.queries.jsonl.gz or
-NAME.questions.jsonl.gz (id, question, gold_ids). Beside the requests, which go
+DIR holds the corpora (see corpora.py). Beside the requests, which go
 to `plumbline score retrieval` as they are, it writes NAME.labels.jsonl: for
 each question whether the retrieval was weak (a gold passage is missing from the
 window), its split and group.
@@ -18,7 +17,6 @@ reciprocal rank with k = 60. Embeddings are cached beside the output.
 import argparse
 import collections
 import copy
-import gzip
 import hashlib
 import json
 import pathlib
@@ -34,18 +32,14 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from tokenizers import Tokenizer
 from tqdm import tqdm
 
+from corpora import questions_of, read
+
 POOL = 10
 PREFETCH = 50
 RRF_K = 60
 WINDOW = 3
 MAX_TOKENS = 256
 K1, B = 1.2, 0.75
-
-
-def read(path):
-    """Yields the objects of a gzip JSONL file."""
-    with gzip.open(path, "rt", encoding="utf-8") as lines:
-        yield from map(json.loads, lines)
 
 
 class Embedder:
@@ -186,8 +180,7 @@ def main():
     arguments.cache.mkdir(parents=True, exist_ok=True)
 
     documents = list(read(arguments.data / f"{arguments.corpus}.corpus.jsonl.gz"))
-    queries = next(p for kind in ("queries", "questions") if (p := arguments.data / f"{arguments.corpus}.{kind}.jsonl.gz").exists())
-    questions = [q for q in read(queries) if q["gold_ids"]]
+    questions = questions_of(arguments.data, arguments.corpus)
     texts = [f"{d.get('title', '')} {d['text']}".strip() for d in documents]
     embedder = Embedder(arguments.cache, arguments.threads)
     dense = embedder.embed(f"{arguments.corpus}.corpus", texts)

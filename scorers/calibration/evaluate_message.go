@@ -219,14 +219,14 @@ func (d *Data) byGroup(index []int) map[Group][]int {
 // calibrated on other folds. What cannot be fitted is left out.
 func (e evaluation) reliability(ctx context.Context, index []int) []*plumblinev1.Reliability {
 	values, labels, present := e.column(index)
-	calibrations := 0
+	steps := 0
 	if isProbability(values) {
-		calibrations++
+		steps += e.resampling.Draws
 	}
-	if e.folds > 1 {
-		calibrations += 2
+	if e.folds > 1 { // two calibrations, fitted on each fold's others
+		steps += 2 * (e.folds + e.resampling.Draws)
 	}
-	counted := begin(ctx, "calibration of the score", calibrations*e.resampling.Draws)
+	counted := begin(ctx, "calibration of the score", steps)
 	var out []*plumblinev1.Reliability
 	add := func(calibration string, probabilities []float64) {
 		figures, err := MeasureProbability(ctx, probabilities, labels, e.bins, counted.counting(e.resampling, 1))
@@ -249,10 +249,18 @@ func (e evaluation) reliability(ctx context.Context, index []int) []*plumblinev1
 		if err != nil {
 			return nil
 		}
-		if p, err := crossFitted(ctx, values, labels, fold, e.folds, func(s []float64, l []bool) (predictor, error) { return stats.FitPlatt(ctx, s, l) }); err == nil {
+		platt := func(s []float64, l []bool) (predictor, error) {
+			defer counted.add(1)
+			return stats.FitPlatt(ctx, s, l)
+		}
+		isotonic := func(s []float64, l []bool) (predictor, error) {
+			defer counted.add(1)
+			return stats.FitIsotonic(s, l)
+		}
+		if p, err := crossFitted(ctx, values, labels, fold, e.folds, platt); err == nil {
 			add("platt", p)
 		}
-		if p, err := crossFitted(ctx, values, labels, fold, e.folds, func(s []float64, l []bool) (predictor, error) { return stats.FitIsotonic(s, l) }); err == nil {
+		if p, err := crossFitted(ctx, values, labels, fold, e.folds, isotonic); err == nil {
 			add("isotonic", p)
 		}
 	}
