@@ -22,6 +22,7 @@ type settings struct {
 	peer    string // folder of the Python peers
 	stubs   string // folder of the Python stubs of our schema
 	library string // the ONNX Runtime library; empty finds it
+	figures string // folder for figures and plots; empty writes none
 	short   bool
 	budget  int // padded tokens of a batch of the peer
 }
@@ -69,6 +70,7 @@ func run(args []string) error {
 	flags.StringVar(&cfg.peer, "peer", "bench/peer", "folder of the Python peers")
 	flags.StringVar(&cfg.stubs, "stubs", "", "folder of the Python stubs of proto/")
 	flags.StringVar(&cfg.library, "onnxruntime", "", "the ONNX Runtime library; empty finds it")
+	flags.StringVar(&cfg.figures, "figures", "", "folder for the figures and plots of growth; empty writes none")
 	flags.BoolVar(&cfg.short, "short", false, "seconds instead of minutes: shows that everything runs, measures coarsely")
 	flags.IntVar(&cfg.budget, "token-budget", 1024, "padded tokens of a batch of the Python server; 1 makes it run pair by pair")
 	flags.Usage = func() {
