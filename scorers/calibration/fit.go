@@ -7,6 +7,8 @@ import (
 	"math"
 	"slices"
 
+	"gonum.org/v1/gonum/mat"
+
 	"plumbline/scorers/calibration/stats"
 	"plumbline/scorers/score"
 )
@@ -479,14 +481,14 @@ func FitClassifier(ctx context.Context, d *Data, verdicts []Verdict, o Options) 
 	if len(c.Terms) == 0 {
 		return c, noneKept(verdicts)
 	}
-	rows, targets := make([][]float64, len(index)), make([]float64, len(index))
+	x, targets := mat.NewDense(len(index), len(c.Terms), nil), make([]float64, len(index))
 	for r, i := range index {
-		rows[r] = c.row(d, i)
+		x.SetRow(r, c.row(d, i))
 		if positive, _ := d.Label(i); positive {
 			targets[r] = 1
 		}
 	}
-	model, err := stats.FitLogistic(ctx, rows, targets, o.C)
+	model, err := stats.FitLogistic(ctx, x, targets, o.C)
 	if err != nil {
 		return c, err
 	}

@@ -37,25 +37,20 @@ func sigmoid(z float64) float64 {
 }
 
 // FitLogistic fits by Newton's method the weights that minimise
-// ½‖w‖² + c·Σ log-loss, scikit-learn's objective with its parameter C. Columns
-// should be standardised. Targets lie in [0, 1]; values between serve Platt's
+// ½‖w‖² + c·Σ log-loss, scikit-learn's objective with its parameter C. A row of x
+// is a record; columns should be standardised. Targets lie in [0, 1]; values between serve Platt's
 // smoothed targets. c > 0; +Inf leaves the weights unregularised.
 // Once ctx is done it iterates no more and returns its error.
-func FitLogistic(ctx context.Context, rows [][]float64, targets []float64, c float64) (Logistic, error) {
-	if err := checkPaired(len(rows), len(targets), 2); err != nil {
+func FitLogistic(ctx context.Context, x *mat.Dense, targets []float64, c float64) (Logistic, error) {
+	records, width := x.Dims()
+	if err := checkPaired(records, len(targets), 2); err != nil {
 		return Logistic{}, err
 	}
 	if !(c > 0) {
 		return Logistic{}, score.InvalidInput("the inverse regularisation must be above 0")
 	}
-	width := len(rows[0])
-	for i, row := range rows {
-		if len(row) != width {
-			return Logistic{}, score.InvalidInput("rows[%d] has %d columns, rows[0] has %d", i, len(row), width)
-		}
-		if err := checkFinite("rows", row); err != nil {
-			return Logistic{}, err
-		}
+	if err := checkFinite("x", x.RawMatrix().Data); err != nil {
+		return Logistic{}, err
 	}
 	beta := make([]float64, width+1) // the intercept comes last
 	const iterations, tolerance = 200, 1e-12
@@ -63,7 +58,7 @@ func FitLogistic(ctx context.Context, rows [][]float64, targets []float64, c flo
 		if err := ctx.Err(); err != nil {
 			return Logistic{}, err
 		}
-		gradient, hessian := logisticDerivatives(rows, targets, beta, 1/c)
+		gradient, hessian := logisticDerivatives(x, targets, beta, 1/c)
 		step := mat.NewVecDense(width+1, nil)
 		var factor mat.Cholesky
 		if !factor.Factorize(hessian) {
@@ -72,7 +67,7 @@ func FitLogistic(ctx context.Context, rows [][]float64, targets []float64, c flo
 		if err := factor.SolveVecTo(step, gradient); err != nil {
 			return Logistic{}, score.NotApplicable("the regression is ill-conditioned: regularise more")
 		}
-		scale := lineSearch(rows, targets, beta, step.RawVector().Data, 1/c)
+		scale := lineSearch(x, targets, beta, step.RawVector().Data, 1/c)
 		largest := 0.0
 		for j := range beta {
 			move := scale * step.AtVec(j)
@@ -88,19 +83,19 @@ func FitLogistic(ctx context.Context, rows [][]float64, targets []float64, c flo
 
 // logisticDerivatives returns gradient and Hessian of the objective divided by
 // c, at beta.
-func logisticDerivatives(rows [][]float64, targets, beta []float64, penalty float64) (*mat.VecDense, *mat.SymDense) {
+func logisticDerivatives(x *mat.Dense, targets, beta []float64, penalty float64) (*mat.VecDense, *mat.SymDense) {
 	width := len(beta) - 1
 	gradient := mat.NewVecDense(width+1, nil)
 	hessian := mat.NewSymDense(width+1, nil)
 	extended := make([]float64, width+1)
 	extended[width] = 1
 	model := Logistic{Weights: beta[:width], Intercept: beta[width]}
-	for i, row := range rows {
-		copy(extended, row)
-		p := model.Predict(row)
-		x := mat.NewVecDense(width+1, extended)
-		gradient.AddScaledVec(gradient, p-targets[i], x)
-		hessian.SymRankOne(hessian, p*(1-p), x)
+	record := mat.NewVecDense(width+1, extended)
+	for i, target := range targets {
+		copy(extended, x.RawRowView(i))
+		p := model.Predict(extended[:width])
+		gradient.AddScaledVec(gradient, p-target, record)
+		hessian.SymRankOne(hessian, p*(1-p), record)
 	}
 	for j := range width {
 		gradient.SetVec(j, gradient.AtVec(j)+penalty*beta[j])
@@ -111,8 +106,8 @@ func logisticDerivatives(rows [][]float64, targets, beta []float64, penalty floa
 
 // lineSearch halves the Newton step until the objective does not rise by more
 // than its rounding error: near the optimum a full step changes less than that.
-func lineSearch(rows [][]float64, targets, beta, step []float64, penalty float64) float64 {
-	start := logisticObjective(rows, targets, beta, penalty)
+func lineSearch(x *mat.Dense, targets, beta, step []float64, penalty float64) float64 {
+	start := logisticObjective(x, targets, beta, penalty)
 	bound := start + 1e-12*(1+math.Abs(start))
 	trial := make([]float64, len(beta))
 	scale := 1.0
@@ -120,7 +115,7 @@ func lineSearch(rows [][]float64, targets, beta, step []float64, penalty float64
 		for j := range beta {
 			trial[j] = beta[j] - scale*step[j]
 		}
-		if logisticObjective(rows, targets, trial, penalty) <= bound {
+		if logisticObjective(x, targets, trial, penalty) <= bound {
 			return scale
 		}
 		scale /= 2
@@ -128,16 +123,16 @@ func lineSearch(rows [][]float64, targets, beta, step []float64, penalty float64
 	return scale
 }
 
-func logisticObjective(rows [][]float64, targets, beta []float64, penalty float64) float64 {
+func logisticObjective(x *mat.Dense, targets, beta []float64, penalty float64) float64 {
 	width := len(beta) - 1
 	sum := 0.0
-	for i, row := range rows {
+	for i, target := range targets {
 		z := beta[width]
-		for j, v := range row {
+		for j, v := range x.RawRowView(i) {
 			z += beta[j] * v
 		}
 		// log(1 + e^z) − t·z, without overflow.
-		sum += max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) - targets[i]*z
+		sum += max(z, 0) + math.Log1p(math.Exp(-math.Abs(z))) - target*z
 	}
 	for _, w := range beta[:width] {
 		sum += penalty * w * w / 2
@@ -159,21 +154,20 @@ func FitPlatt(ctx context.Context, scores []float64, labels []bool) (Platt, erro
 	if err != nil {
 		return Platt{}, err
 	}
-	rows, standard := make([][]float64, len(scores)), make([]float64, len(scores))
+	x := mat.NewDense(len(scores), 1, nil)
 	targets := make([]float64, len(scores))
 	mean, deviation := Moments(scores)
 	if deviation == 0 {
 		return Platt{}, score.NotApplicable("a constant score cannot be calibrated")
 	}
 	for i, s := range scores {
-		standard[i] = (s - mean) / deviation
-		rows[i] = standard[i : i+1]
+		x.Set(i, 0, (s-mean)/deviation)
 		targets[i] = 1 / float64(negatives+2)
 		if labels[i] {
 			targets[i] = float64(positives+1) / float64(positives+2)
 		}
 	}
-	model, err := FitLogistic(ctx, rows, targets, math.Inf(1))
+	model, err := FitLogistic(ctx, x, targets, math.Inf(1))
 	if err != nil {
 		return Platt{}, err
 	}

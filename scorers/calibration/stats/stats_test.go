@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"gonum.org/v1/gonum/mat"
 	"pgregory.net/rapid"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
@@ -178,9 +179,17 @@ func TestPairedStatisticsAgreeWithSciPy(t *testing.T) {
 	}
 }
 
+func matrix(rows [][]float64) *mat.Dense {
+	x := mat.NewDense(len(rows), len(rows[0]), nil)
+	for i, row := range rows {
+		x.SetRow(i, row)
+	}
+	return x
+}
+
 func TestLogisticAgreesWithScikitLearn(t *testing.T) {
 	for i, c := range loadGolden(t).Logistic {
-		m, err := stats.FitLogistic(t.Context(), c.Rows, c.Targets, c.C)
+		m, err := stats.FitLogistic(t.Context(), matrix(c.Rows), c.Targets, c.C)
 		if err != nil {
 			t.Fatalf("case %d: %v", i, err)
 		}
@@ -267,7 +276,7 @@ func TestWhatCannotBeComputedHasAReason(t *testing.T) {
 	wantStatus(t, "no bins", err, plumblinev1.Status_STATUS_INVALID_INPUT)
 	_, err = stats.FitPlatt(t.Context(), []float64{1, 1}, []bool{true, false})
 	wantStatus(t, "constant score", err, plumblinev1.Status_STATUS_NOT_APPLICABLE)
-	_, err = stats.FitLogistic(t.Context(), [][]float64{{0}, {1}}, []float64{0, 1}, math.Inf(1))
+	_, err = stats.FitLogistic(t.Context(), matrix([][]float64{{0}, {1}}), []float64{0, 1}, math.Inf(1))
 	wantStatus(t, "separable without a penalty", err, plumblinev1.Status_STATUS_NOT_APPLICABLE)
 	_, err = stats.Holm([]float64{nan})
 	wantStatus(t, "p NaN", err, plumblinev1.Status_STATUS_INVALID_INPUT)
