@@ -2,12 +2,15 @@ package engine
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
+
+	"gonum.org/v1/gonum/stat"
 
 	"plumbline/models/tokenizer"
 	"plumbline/scorers/entail"
@@ -81,41 +84,64 @@ func residentBytes(tb testing.TB) int64 {
 	return resident * int64(os.Getpagesize())
 }
 
-// TestMemoryStaysFlat runs thousands of pairs of changing lengths and asks
-// that the process does not grow once it has seen them all.
+// long is for runs of minutes, which need -timeout 0:
+//
+//	go test ./models/engine -run TestMemoryStaysFlat -v -long -timeout 0
+var long = flag.Bool("long", false, "make 100,000 calls in place of 10,000 in TestMemoryStaysFlat")
+
+// TestMemoryStaysFlat makes calls of changing numbers of pairs of changing
+// lengths and asks that the process does not grow once it is warm.
 func TestMemoryStaysFlat(t *testing.T) {
 	if testing.Short() {
-		t.Skip("runs the model 3,000 times")
+		t.Skip("runs the model 15,000 times")
 	}
 	if residentBytes(t) == 0 {
 		t.Skip("the system does not tell the resident set size")
 	}
+	calls := 10_000
+	if *long {
+		calls = 100_000
+	}
+	const samples = 20
 	e := openReal(t, byLength{}, 2)
-	round := func() {
-		var callers sync.WaitGroup
-		for caller := range 4 {
-			callers.Go(func() {
-				for i := range 15 {
-					pairs := make([]entail.Pair, 25)
-					for k := range pairs {
-						pairs[k].Premise = strings.Repeat("x", 3+(caller*31+i*7+k*11)%60)
+	var at, resident []float64 // thousands of calls, MiB
+	for sample := range samples {
+		verifyMany(t, e, sample*calls/samples, (sample+1)*calls/samples)
+		at = append(at, float64((sample+1)*calls/samples)/1000)
+		resident = append(resident, float64(residentBytes(t))/(1<<20))
+	}
+	const warm = samples / 4
+	_, slope := stat.LinearRegression(at[warm:], resident[warm:], nil, false)
+	grown := resident[samples-1] - resident[warm]
+	t.Logf("%d calls: resident %.1f MiB when warm, %.1f at the end, slope %.3f MiB per 1,000 calls", calls, resident[warm], resident[samples-1], slope)
+	if grown > 16 {
+		t.Errorf("the process grew by %.1f MiB over %d calls", grown, calls*(samples-warm)/samples)
+	}
+}
+
+// verifyMany makes the calls with the given numbers by four callers. Most
+// pairs are short, for the sake of time; some have any length up to the longest.
+func verifyMany(t *testing.T, e *Engine, from, to int) {
+	t.Helper()
+	var callers sync.WaitGroup
+	for caller := range 4 {
+		callers.Go(func() {
+			for i := from + caller; i < to; i += 4 {
+				pairs := make([]entail.Pair, 1+i%2)
+				for k := range pairs {
+					length := 3 + (i*7+k*11)%30
+					if i%200 == 0 {
+						length = 33 + (i*7)%480
 					}
-					if _, err := e.Verify(t.Context(), pairs); err != nil {
-						t.Error(err)
-					}
+					pairs[k].Premise = strings.Repeat("x", length)
 				}
-			})
-		}
-		callers.Wait()
+				if _, err := e.Verify(t.Context(), pairs); err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	}
-	round()
-	before := residentBytes(t)
-	round()
-	after := residentBytes(t)
-	t.Logf("resident: %d MiB, then %d MiB", before>>20, after>>20)
-	if grown := after - before; grown > 16<<20 {
-		t.Errorf("1,500 further pairs made the process grow by %d MiB", grown>>20)
-	}
+	callers.Wait()
 }
 
 // byLength is a tokenizer that makes a pair as long as its premise.

@@ -53,7 +53,7 @@ func (fakeRunner) Close() error                                                 
 
 // startFake starts an engine with the given number of equal fake workers and
 // closes it when the test ends.
-func startFake(t *testing.T, workers, maxCalls int, run fakeRunner) *Engine {
+func startFake(t testing.TB, workers, maxCalls int, run fakeRunner) *Engine {
 	t.Helper()
 	e := start(threeClasses(), letters{}, slices.Repeat([]runner{run}, workers), maxCalls, func() error { return nil })
 	t.Cleanup(func() {

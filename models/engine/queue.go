@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,8 +15,10 @@ import (
 type call struct {
 	ctx  context.Context
 	done chan outcome
-	// jobs wait for a worker; guarded by the queue's lock.
-	jobs []job
+	// jobs wait for a worker, and given is how many went to one; guarded by the
+	// queue's lock.
+	jobs  []job
+	given int
 }
 
 // job is one tokenised pair.
@@ -32,9 +35,17 @@ type outcome struct {
 	queue, inference time.Duration
 }
 
-// queue hands jobs to workers. The calls that have jobs stand in a line; the
-// first gives one job and, if it has more, goes to the end. A call of one pair
-// therefore waits for one pair of each other call, however many those have.
+// inTurn says that one turn in so many is kept for calls of many pairs.
+const inTurn = 8
+
+// queue hands jobs to workers. The calls that have jobs stand in a line, and one
+// that has given a job goes to its end. The next job is that of the call which
+// has given the fewest so far, of equals the first in the line: an interactive
+// call of a few pairs therefore goes ahead of calls that have had more from the
+// model, without saying that it is one (least attained service; Kleinrock,
+// Queueing Systems II, 1976, calls it foreground-background). One turn in inTurn
+// goes to the call that has given the most, so that no stream of small calls
+// starves a large one.
 // The queue is bounded: maxCalls calls, each with as many jobs as its channel
 // of outcomes has room for.
 type queue struct {
@@ -43,6 +54,7 @@ type queue struct {
 	mu     sync.Mutex
 	wake   sync.Cond
 	line   []*call
+	turns  int
 	calls  int
 	closed bool
 }
@@ -93,14 +105,17 @@ func (q *queue) next() (*call, job, bool) {
 	defer q.mu.Unlock()
 	for {
 		for len(q.line) > 0 {
-			c := q.line[0]
-			q.line = q.line[1:]
+			at := q.favoured()
+			c := q.line[at]
+			q.line = slices.Delete(q.line, at, at+1)
 			if c.ctx.Err() != nil {
 				c.jobs = nil
 				continue
 			}
+			q.turns++
 			j := c.jobs[0]
 			c.jobs = c.jobs[1:]
+			c.given++
 			if len(c.jobs) > 0 {
 				q.line = append(q.line, c)
 			}
@@ -111,6 +126,21 @@ func (q *queue) next() (*call, job, bool) {
 		}
 		q.wake.Wait()
 	}
+}
+
+// favoured is the place in the line of the call that gives the next job.
+func (q *queue) favoured() int {
+	sign := 1
+	if q.turns%inTurn == inTurn-1 {
+		sign = -1
+	}
+	best := 0
+	for i, c := range q.line {
+		if sign*c.given < sign*q.line[best].given {
+			best = i
+		}
+	}
+	return best
 }
 
 // close refuses new calls and lets the workers go when the last has left.

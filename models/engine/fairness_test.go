@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+const (
+	// pairCost is what a pair takes in the fake model.
+	pairCost = 10 * time.Millisecond
+	// An interactive call is a claim with three passages; about 20 come a second,
+	// whether or not those before are done.
+	interactiveCalls, interactivePairs, interactiveEvery = 1000, 3, 49 * time.Millisecond
+	// The flood is of callers that always have a call of many pairs inside.
+	floodCallers, floodPairs = 10, 200
+)
+
+// waitingCall is a call with n jobs in the queue.
+func waitingCall(t *testing.T, q *queue, n int) *call {
+	t.Helper()
+	c := &call{ctx: t.Context()}
+	for i := range n {
+		q.push(c, job{index: i})
+	}
+	return c
+}
+
+// turns are the calls that gave the next n jobs.
+func turns(q *queue, n int) (given []*call) {
+	for range n {
+		c, _, _ := q.next()
+		given = append(given, c)
+	}
+	return given
+}
+
+func TestASmallCallGoesAheadOfThoseThatHadMore(t *testing.T) {
+	q := newQueue(10)
+	for range 3 {
+		waitingCall(t, q, 100)
+	}
+	turns(q, inTurn*3)
+	small := waitingCall(t, q, 3)
+	for i, c := range turns(q, 3) {
+		if c != small {
+			t.Errorf("turn %d is not the small call's", i+1)
+		}
+	}
+}
+
+func TestEqualCallsHaveEqualShares(t *testing.T) {
+	q := newQueue(10)
+	a, b := waitingCall(t, q, 500), waitingCall(t, q, 500)
+	had := map[*call]int{}
+	for _, c := range turns(q, 400) {
+		had[c]++
+	}
+	if difference := had[a] - had[b]; max(difference, -difference) > 2 {
+		t.Errorf("they had %d and %d turns", had[a], had[b])
+	}
+}
+
+func TestALargeCallIsNotStarvedBySmallOnes(t *testing.T) {
+	q := newQueue(10)
+	large := waitingCall(t, q, 1000)
+	turns(q, 10)
+	const rounds = 20
+	var had int
+	for range rounds * inTurn {
+		waitingCall(t, q, 1)
+		if turns(q, 1)[0] == large {
+			had++
+		}
+	}
+	if had < rounds {
+		t.Errorf("the large call had %d of %d turns", had, rounds*inTurn)
+	}
+}
+
+// TestInteractiveCallsBesideAFlood measures interactive calls alone and beside a
+// flood of batch calls, in the time of a bubble: what it finds is the schedule's
+// doing and not the machine's.
+func TestInteractiveCallsBesideAFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const workers = 2
+		var flooded atomic.Int64
+		e := startFake(t, workers, 0, func(_ context.Context, ids []int64) ([]float32, error) {
+			time.Sleep(pairCost)
+			if ids[0] == 'f' {
+				flooded.Add(1)
+			}
+			return []float32{0, 0, 0}, nil
+		})
+		alone := interactive(t, e)
+		ctx, cancel := context.WithCancel(t.Context())
+		var flood sync.WaitGroup
+		for range floodCallers {
+			flood.Go(func() {
+				for ctx.Err() == nil {
+					_, _ = e.Verify(ctx, hypotheses(strings.Split(strings.Repeat("f", floodPairs), "")...))
+				}
+			})
+		}
+		time.Sleep(floodPairs * pairCost) // The flood stands before it is measured.
+		begun, before := time.Now(), flooded.Load()
+		beside := interactive(t, e)
+		share := float64(flooded.Load()-before) / (workers * time.Since(begun).Seconds() / pairCost.Seconds())
+		cancel()
+		flood.Wait()
+		t.Logf("interactive p99 alone %v, beside the flood %v; the flood has %.2f of the capacity", alone, beside, share)
+		if beside > 2*alone {
+			t.Errorf("interactive p99 is %v beside the flood and %v alone, more than twice", beside, alone)
+		}
+		if share < 0.05 {
+			t.Errorf("the flood has %.3f of the capacity", share)
+		}
+	})
+}
+
+// interactive makes calls at their rate and returns the 99th percentile of
+// their times. The rate is no multiple of a pair's time, so that calls come at
+// any moment of those that run.
+func interactive(t *testing.T, e *Engine) time.Duration {
+	t.Helper()
+	took := make([]time.Duration, interactiveCalls)
+	var group sync.WaitGroup
+	for i := range took {
+		time.Sleep(interactiveEvery)
+		group.Go(func() {
+			begun := time.Now()
+			if _, err := e.Verify(t.Context(), hypotheses(slices.Repeat([]string{"i"}, interactivePairs)...)); err != nil {
+				t.Error(err)
+			}
+			took[i] = time.Since(begun)
+		})
+	}
+	group.Wait()
+	slices.Sort(took)
+	return took[len(took)*99/100]
+}
