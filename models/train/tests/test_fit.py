@@ -8,13 +8,20 @@ import onnxruntime
 import pytest
 import torch
 
-from verifier_train import export, fit, model
+from verifier_train import export, fit, mixture, model
 from verifier_train.recipe import Recipe
 from verifier_train.sets import NOT_ENTAILED, Row
 
 TINY = Recipe(
     examples=24, tokens=256, sets=("fool_me_twice", "tracie"), corpora=("squad2_halfdev",), questions=0, max_tokens=96
 )
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch: pytest.MonkeyPatch):
+    """Little work: few examples are made at a time, by one thread."""
+    monkeypatch.setattr(mixture, "CHUNK", 48)
+    torch.set_num_threads(1)
 
 
 def test_the_loss_of_a_known_class_and_of_a_row_that_is_only_not_entailed():
