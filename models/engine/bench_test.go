@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,8 +48,9 @@ func BenchmarkVerify(b *testing.B) {
 				e := openReal(b, fixedLength{tokens: tokens}, workers)
 				b.ResetTimer()
 				cpuBefore := processorSeconds(b)
-				if _, err := e.Verify(context.Background(), make([]entail.Pair, b.N)); err != nil {
-					b.Fatal(err)
+				batch, err := e.Verify(context.Background(), slices.Repeat([]entail.Pair{{Hypothesis: "x"}}, b.N))
+				if err != nil || batch.Usage.Pairs != b.N {
+					b.Fatalf("the model ran %d of %d pairs: %v", batch.Usage.Pairs, b.N, err)
 				}
 				b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "pairs/s")
 				b.ReportMetric(float64(b.N)/(processorSeconds(b)-cpuBefore), "pairs/CPU-s")
@@ -133,10 +135,11 @@ func verifyMany(t *testing.T, e *Engine, from, to int) {
 					if i%200 == 0 {
 						length = 33 + (i*7)%480
 					}
-					pairs[k].Premise = strings.Repeat("x", length)
+					pairs[k] = entail.Pair{Premise: strings.Repeat("x", length), Hypothesis: "x"}
 				}
-				if _, err := e.Verify(t.Context(), pairs); err != nil {
-					t.Error(err)
+				batch, err := e.Verify(t.Context(), pairs)
+				if err != nil || batch.Usage.Pairs != len(pairs) {
+					t.Errorf("call %d: the model ran %d of %d pairs: %v", i, batch.Usage.Pairs, len(pairs), err)
 				}
 			}
 		})
