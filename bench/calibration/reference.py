@@ -4,10 +4,13 @@
 
 Separation of each signal with a bootstrap interval, correlations, Youden's
 floors, and what each floor and the policy catch and escalate, with intervals,
-on the calibration split and on the records held out.
+on the calibration split and on the records held out. Draws are shared out to a
+process on each core.
 """
 
 import argparse
+import concurrent.futures
+import os
 import time
 
 import numpy as np
@@ -15,10 +18,24 @@ import pyarrow.parquet as pq
 from sklearn.metrics import roc_auc_score, roc_curve
 
 
-def interval(statistic, n, draws, rng):
+CHUNK = 25  # draws of a task
+
+
+def some_draws(statistic, arrays, seed, draws):
+    """The statistic of draws of records; arrays are the records' columns."""
+    rng, n = np.random.default_rng(seed), len(arrays[0])
+    out = []
+    for _ in range(draws):
+        drawn = rng.integers(0, n, n)
+        out.append(statistic(*(a[drawn] for a in arrays)))
+    return out
+
+
+def interval(pool, statistic, arrays, draws):
     """A percentile interval over draws of records."""
-    values = [statistic(rng.integers(0, n, n)) for _ in range(draws)]
-    return np.percentile(values, [2.5, 97.5], axis=0)
+    sizes = [min(CHUNK, draws - start) for start in range(0, draws, CHUNK)]
+    tasks = [pool.submit(some_draws, statistic, arrays, seed, size) for seed, size in enumerate(sizes)]
+    return np.percentile(np.concatenate([t.result() for t in tasks]), [2.5, 97.5], axis=0)
 
 
 def decisions(fired, label):
@@ -36,20 +53,27 @@ def main():
     parser.add_argument("file")
     parser.add_argument("--bootstrap", type=int, default=1000)
     arguments = parser.parse_args()
-    start, cpu = time.perf_counter(), time.process_time()
-    table = pq.read_table(arguments.file)
+    start = time.perf_counter()
+    with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
+        kept, signals = fit(pool, arguments.file, arguments.bootstrap)
+    used = os.times()
+    cpu = used.user + used.system + used.children_user + used.children_system
+    print(f"kept {kept} of {signals}; {time.perf_counter() - start:.1f} s, {cpu:.1f} s of CPU")
+
+
+def fit(pool, file, draws):
+    """Fits and measures; returns how many signals were kept, and had been there."""
+    table = pq.read_table(file)
     label, split = table["label"].to_numpy(), table["split"].to_numpy(zero_copy_only=False)
     names = [c for c in table.column_names if c.startswith("signals.")]
     x = np.column_stack([table[c].to_numpy() for c in names])
-    rng = np.random.default_rng(0)
     cal, test = split == "calibration", split == "test"
-    y, xc, draws = label[cal], x[cal], arguments.bootstrap
+    y, xc = label[cal], x[cal]
     strength = {}
     for j, name in enumerate(names):
         area = roc_auc_score(y, xc[:, j])
         sign = 1 if area >= 0.5 else -1
-        oriented = sign * xc[:, j]
-        bounds = interval(lambda i: roc_auc_score(y[i], oriented[i]), len(y), draws, rng)
+        bounds = interval(pool, roc_auc_score, (y, sign * xc[:, j]), draws)
         strength[name] = (max(area, 1 - area), sign, bounds)
     kept = []
     for name in sorted(names, key=lambda n: -strength[n][0]):
@@ -58,13 +82,11 @@ def main():
             false_alarm, recall, thresholds = roc_curve(y, strength[name][1] * xc[:, j])
             kept.append((j, strength[name][1], thresholds[np.argmax(recall - false_alarm)]))
     for j, sign, floor in kept:
-        fired = sign * xc[:, j] >= floor
-        interval(lambda i: decisions(fired[i], y[i]), len(y), draws, rng)
+        interval(pool, decisions, (sign * xc[:, j] >= floor, y), draws)
     for side in (cal, test):
         fired = np.any([sign * x[side][:, j] >= floor for j, sign, floor in kept], axis=0)
-        truth = label[side]
-        interval(lambda i: decisions(fired[i], truth[i]), len(truth), draws, rng)
-    print(f"kept {len(kept)} of {len(names)}; {time.perf_counter() - start:.1f} s, {time.process_time() - cpu:.1f} s of CPU")
+        interval(pool, decisions, (fired, label[side]), draws)
+    return len(kept), len(names)
 
 
 if __name__ == "__main__":
