@@ -4,7 +4,6 @@
 package pyenv
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
@@ -27,29 +26,23 @@ func Find(tb testing.TB, requirements string) string {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	sum := sha256.Sum256(list)
+	path, err := filepath.Abs(requirements)
+	if err != nil {
+		tb.Fatal(err)
+	}
 	_, file, _, _ := runtime.Caller(0)
-	dir := filepath.Join(filepath.Dir(file), "..", "..", ".cache", "python", hex.EncodeToString(sum[:6]))
-	if err := os.MkdirAll(filepath.Dir(dir), 0o750); err != nil {
+	root := filepath.Join(filepath.Dir(file), "..", "..")
+	sum := sha256.Sum256(list)
+	name := filepath.Join("python", hex.EncodeToString(sum[:6]))
+	venv := filepath.Join(root, ".cache", name)
+	if err := os.MkdirAll(filepath.Dir(venv), 0o750); err != nil {
 		tb.Fatal(err)
 	}
-	defer lock(tb, dir+".lock")()
-	python, mark := filepath.Join(dir, "bin", "python"), filepath.Join(dir, "requirements.txt")
-	if installed, err := os.ReadFile(mark); err == nil && bytes.Equal(installed, list) {
-		return python
+	defer lock(tb, venv+".lock")()
+	if output, err := exec.CommandContext(tb.Context(), filepath.Join(root, "scripts", "python-venv"), name, path).CombinedOutput(); err != nil {
+		tb.Skipf("no Python with the packages of %s: %v\n%s", requirements, err, output[max(0, len(output)-500):])
 	}
-	for _, command := range [][]string{
-		{"python3", "-m", "venv", "--clear", dir},
-		{python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", requirements},
-	} {
-		if output, err := exec.CommandContext(tb.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
-			tb.Skipf("no Python with the packages of %s: %v\n%s", requirements, err, output[max(0, len(output)-500):])
-		}
-	}
-	if err := os.WriteFile(mark, list, 0o600); err != nil {
-		tb.Fatal(err)
-	}
-	return python
+	return filepath.Join(venv, "bin", "python")
 }
 
 // lock keeps out other test processes, which may want the same environment.

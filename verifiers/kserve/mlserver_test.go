@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"plumbline/internal/pyenv"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail"
 )
@@ -21,9 +22,6 @@ import (
 // TestMLServer asks a real server of the protocol, Seldon's MLServer, which runs
 // the model of testdata/mlserver/words.py.
 func TestMLServer(t *testing.T) {
-	if testing.Short() {
-		t.Skip("installs and starts a Python server")
-	}
 	address := startMLServer(t, mlServer(t))
 	for _, dtype := range []string{"float32", "float64"} {
 		t.Run(dtype, func(t *testing.T) {
@@ -71,33 +69,10 @@ func TestMLServer(t *testing.T) {
 	})
 }
 
-// mlServer returns the path of the server, which it installs at the first run.
+// mlServer returns the path of the server.
 func mlServer(t *testing.T) string {
 	t.Helper()
-	requirements, err := os.ReadFile("testdata/mlserver/requirements.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	venv, err := filepath.Abs("../../.cache/mlserver-venv")
-	if err != nil {
-		t.Fatal(err)
-	}
-	server, mark := filepath.Join(venv, "bin", "mlserver"), filepath.Join(venv, "requirements.txt")
-	if installed, err := os.ReadFile(mark); err == nil && bytes.Equal(installed, requirements) {
-		return server
-	}
-	for _, command := range [][]string{
-		{"python3", "-m", "venv", "--clear", venv},
-		{filepath.Join(venv, "bin", "pip"), "install", "--quiet", "--disable-pip-version-check", "-r", "testdata/mlserver/requirements.txt"},
-	} {
-		if output, err := exec.CommandContext(t.Context(), command[0], command[1:]...).CombinedOutput(); err != nil {
-			t.Skipf("MLServer is not to be had here: %v\n%s", err, output[max(0, len(output)-500):])
-		}
-	}
-	if err := os.WriteFile(mark, requirements, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return server
+	return filepath.Join(filepath.Dir(pyenv.Find(t, "testdata/mlserver/requirements.txt")), "mlserver")
 }
 
 // startMLServer runs the server with a model for each type of number, and
