@@ -200,7 +200,6 @@ func startPlain(reply proto.Message) (*plain, error) {
 }
 
 func plainHandler(answer func(*plumblinev1.ScoreRetrievalRequest) proto.Message) grpc.MethodHandler {
-	//nolint:revive // grpc.MethodDesc puts the context second
 	return func(_ any, _ context.Context, decode func(any) error, _ grpc.UnaryServerInterceptor) (any, error) {
 		req := new(plumblinev1.ScoreRetrievalRequest)
 		if err := decode(req); err != nil {

@@ -207,7 +207,8 @@ func (c *calibrationRun) read(take func(*plumblinev1.CalibrationRecord) error) e
 	total := c.total()
 	err := c.flags.input.Read(c.app.in, labelled.Visitor{
 		Record: func(r *plumblinev1.CalibrationRecord) error {
-			if done++; c.stages != nil {
+			done++
+			if c.stages != nil {
 				c.stages.Show("records read", done, total)
 			}
 			if c.seen != nil {

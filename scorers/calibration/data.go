@@ -135,6 +135,9 @@ func (c Cost) check() error {
 
 // append adds the columns of a record whose id was added.
 func (d *Data) append(r Record, ranking rankingFigures) {
+	if d.cell == nil {
+		d.cell, d.signals, d.arms = map[Group]uint32{}, map[string]*column[float64]{}, map[string]*column[Outcome]{}
+	}
 	i := d.Len() - 1
 	label := unlabelled
 	switch {
@@ -147,10 +150,10 @@ func (d *Data) append(r Record, ranking rankingFigures) {
 	d.splits.append(r.Split)
 	d.labels.append(label)
 	for name, v := range r.Signals {
-		columnOf(&d.signals, name).appendAt(i, v, notComputed)
+		columnOf(d.signals, name).appendAt(i, v, notComputed)
 	}
 	for arm, o := range r.Arms {
-		columnOf(&d.arms, arm).appendAt(i, o, notRecorded)
+		columnOf(d.arms, arm).appendAt(i, o, notRecorded)
 	}
 	if ranking.known {
 		d.rankings.appendAt(i, ranking, rankingFigures{})
@@ -163,9 +166,6 @@ func (d *Data) append(r Record, ranking rankingFigures) {
 func (d *Data) cellOf(g Group) uint32 {
 	place, known := d.cell[g]
 	if !known {
-		if d.cell == nil {
-			d.cell = map[Group]uint32{}
-		}
 		place = uint32(len(d.cells))
 		d.cells = append(d.cells, g)
 		d.cell[g] = place
@@ -173,15 +173,12 @@ func (d *Data) cellOf(g Group) uint32 {
 	return place
 }
 
-func columnOf[T any](columns *map[string]*column[T], name string) *column[T] {
-	if c, ok := (*columns)[name]; ok {
-		return c
+func columnOf[T any](columns map[string]*column[T], name string) *column[T] {
+	c, ok := columns[name]
+	if !ok {
+		c = &column[T]{}
+		columns[name] = c
 	}
-	if *columns == nil {
-		*columns = map[string]*column[T]{}
-	}
-	c := &column[T]{}
-	(*columns)[name] = c
 	return c
 }
 

@@ -346,17 +346,18 @@ func thinned[P any](points []P) []P {
 // curves are the ROC, precision–recall and risk–coverage curves of the score.
 func (e evaluation) curves(index []int) []*plumblinev1.Curve {
 	values, labels, _ := e.column(index)
-	points, err := stats.OperatingPoints(values, labels)
+	points, err := stats.OperatingPoints(values, labels, maxCurvePoints)
 	if err != nil {
 		return nil
 	}
 	roc, pr := &plumblinev1.Curve{Name: "roc"}, &plumblinev1.Curve{Name: "pr"}
 	coverage := &plumblinev1.Curve{Name: "risk_coverage"}
 	prevalence := float64(countRouted(labels)) / float64(len(labels))
-	for _, p := range thinned(points) {
+	highest := slices.Max(values)
+	for _, p := range points {
 		// JSON has no infinity; the point that predicts nothing lies just above
 		// the highest score.
-		threshold := min(p.Threshold, nextAbove(slices.Max(values)))
+		threshold := min(p.Threshold, nextAbove(highest))
 		roc.Points = append(roc.Points, &plumblinev1.CurvePoint{X: p.FalseAlarm, Y: p.Recall, Threshold: threshold})
 		pr.Points = append(pr.Points, &plumblinev1.CurvePoint{X: p.Recall, Y: p.Precision, Threshold: threshold})
 		if covered := p.Recall*prevalence + p.FalseAlarm*(1-prevalence); covered > 0 {

@@ -219,7 +219,10 @@ func outline(values []float64, low, high float64, bins int, c color.NRGBA) plot.
 	return area
 }
 
-// curvesOf are the operating points of kept signals on the held-out split.
+// mostPoints bounds a curve: more cannot be seen.
+const mostPoints = 400
+
+// namedPoints are the operating points of a kept signal on the held-out split.
 type namedPoints struct {
 	name   string
 	area   float64
@@ -233,7 +236,7 @@ func operatingPoints(d *calibration.Data, verdicts []*plumblinev1.SignalVerdict)
 		values := valuesOf(d, v.GetSignal(), calibration.Test)
 		high := v.GetDirection() == plumblinev1.WeakWhen_WEAK_WHEN_HIGH
 		oriented := calibration.Orient(values.values, high)
-		points, err := stats.OperatingPoints(oriented, values.labels)
+		points, err := stats.OperatingPoints(oriented, values.labels, mostPoints)
 		if err != nil {
 			continue // one class only
 		}
@@ -247,14 +250,11 @@ func operatingPoints(d *calibration.Data, verdicts []*plumblinev1.SignalVerdict)
 }
 
 func (n namedPoints) line(xy func(stats.OperatingPoint) (x, y float64)) plotter.XYs {
-	step := max(1, len(n.points)/400)
-	var out plotter.XYs
-	for i := 0; i < len(n.points); i += step {
-		x, y := xy(n.points[i])
-		out = append(out, plotter.XY{X: x, Y: y})
+	out := make(plotter.XYs, len(n.points))
+	for i, p := range n.points {
+		out[i].X, out[i].Y = xy(p)
 	}
-	x, y := xy(n.points[len(n.points)-1])
-	return append(out, plotter.XY{X: x, Y: y})
+	return out
 }
 
 func (n namedPoints) escalation(p stats.OperatingPoint) float64 {

@@ -103,7 +103,7 @@ func TestBinaryStatisticsAgreeWithReferences(t *testing.T) {
 			near(t, "LogLoss", v, err, c.LogLoss)
 			v, err = stats.AURC(c.Scores, c.Labels)
 			near(t, "AURC", v, err, c.AURC)
-			points, err := stats.OperatingPoints(c.Scores, c.Labels)
+			points, err := stats.OperatingPoints(c.Scores, c.Labels, 0)
 			if err != nil || len(points) != len(c.Recall) {
 				t.Fatalf("%d operating points, %v, want %d", len(points), err, len(c.Recall))
 			}
@@ -412,6 +412,29 @@ func negated(values []float64) []float64 {
 		out[i] = -v
 	}
 	return out
+}
+
+func TestOperatingPointsAreThinnedEvenly(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 60).Draw(t, "n")
+		scores := rapid.SliceOfN(rapid.Float64Range(0, 1), n, n).Draw(t, "scores")
+		labels := rapid.SliceOfN(rapid.Bool(), n, n).Draw(t, "labels")
+		labels[0], labels[1] = true, false
+		most := rapid.IntRange(2, 80).Draw(t, "most")
+		all, err := stats.OperatingPoints(scores, labels, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		some, err := stats.OperatingPoints(scores, labels, most)
+		if err != nil || len(some) != min(most, len(all)) {
+			t.Fatalf("%d of %d points, at most %d; %v", len(some), len(all), most, err)
+		}
+		for i, p := range some {
+			if want := all[i*(len(all)-1)/(len(some)-1)]; p != want {
+				t.Fatalf("point %d is %v, want %v", i, p, want)
+			}
+		}
+	})
 }
 
 func TestRankedPairAgreesWithRecordsThatAreRepeated(t *testing.T) {

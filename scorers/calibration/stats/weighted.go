@@ -107,26 +107,36 @@ type OperatingPoint struct {
 
 // OperatingPoints returns one point for each distinct score, highest first,
 // after the point that predicts nothing: the vertices of the ROC curve and the
-// steps of the precision–recall curve. Both classes are needed.
-func OperatingPoints(scores []float64, labels []bool) ([]OperatingPoint, error) {
+// steps of the precision–recall curve. Of more than most points only most are
+// returned, evenly, with both ends; 0 sets no bound. Both classes are needed.
+func OperatingPoints(scores []float64, labels []bool, most int) ([]OperatingPoint, error) {
 	positives, negatives, err := checkBinary(scores, labels)
 	if err != nil {
 		return nil, err
 	}
-	points := []OperatingPoint{{Threshold: math.Inf(1), Precision: 1}}
-	hits := 0
-	for group, end := range descendingGroups(scores) {
-		for _, i := range group {
-			if labels[i] {
-				hits++
-			}
+	r, err := NewRanked(scores, labels)
+	if err != nil {
+		return nil, err
+	}
+	last := len(r.ends) // the number of the last point
+	if most <= 0 || most > last {
+		most = last + 1
+	}
+	points := append(make([]OperatingPoint, 0, most), OperatingPoint{Threshold: math.Inf(1), Precision: 1})
+	hits, start := 0, 0
+	for group, end := range r.ends {
+		for _, record := range r.records[start:end] {
+			hits += int(record % 2)
 		}
-		points = append(points, OperatingPoint{
-			Threshold:  scores[group[0]],
-			Recall:     float64(hits) / float64(positives),
-			FalseAlarm: float64(end-hits) / float64(negatives),
-			Precision:  float64(hits) / float64(end),
-		})
+		if group+1 == last*len(points)/(most-1) {
+			points = append(points, OperatingPoint{
+				Threshold:  scores[r.records[start]/2],
+				Recall:     float64(hits) / float64(positives),
+				FalseAlarm: float64(int(end)-hits) / float64(negatives),
+				Precision:  float64(hits) / float64(end),
+			})
+		}
+		start = int(end)
 	}
 	return points, nil
 }

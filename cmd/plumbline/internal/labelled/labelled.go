@@ -122,8 +122,8 @@ func (in Input) readJoined(stdin io.Reader, v Visitor) error {
 }
 
 // anyLabel reports whether a record has a label, or what can stand in for one.
-func anyLabel(records map[string]*plumblinev1.CalibrationRecord) bool {
-	for _, r := range records {
+func anyLabel(known map[string]*plumblinev1.CalibrationRecord) bool {
+	for _, r := range known {
 		if r.Label != nil || r.GetRanking() != nil || len(r.GetArms()) > 0 {
 			return true
 		}

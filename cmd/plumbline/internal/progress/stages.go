@@ -49,7 +49,7 @@ func (s *Stages) Show(stage string, done, total int) {
 		s.name = stage
 	}
 	now := time.Now()
-	if now.Sub(s.shown) < s.between && !(s.draw && (begins || ends)) {
+	if now.Sub(s.shown) < s.between && (!s.draw || !begins && !ends) {
 		return
 	}
 	s.shown = now
