@@ -64,6 +64,9 @@ func (s *Stages) Show(stage string, done, total int) {
 			progressbar.OptionShowCount(),
 			progressbar.OptionSetPredictTime(true),
 			progressbar.OptionSetWidth(30),
+			// Else a bar without a total draws from a goroutine of its own, into
+			// what is written here.
+			progressbar.OptionSetSpinnerChangeInterval(0),
 		)
 	}
 	if total != s.bar.GetMax() && total != Unknown {
