@@ -194,7 +194,9 @@ func FuzzDecode(f *testing.F) {
 }
 
 // echoed is the line of echo's answer.
-func echoed(id string) string { return fmt.Sprintf("{\"name\":%q,\"digest\":\"\",\"verifier\":\"\"}\n", id) }
+func echoed(id string) string {
+	return fmt.Sprintf("{\"name\":%q,\"digest\":\"\",\"verifier\":\"\"}\n", id)
+}
 
 // echo answers with the record's id, and fails what is no record.
 func echo(_ context.Context, record []byte) (proto.Message, *plumblinev1.ItemError) {
