@@ -3,7 +3,7 @@
     python measured.py COMMAND [ARGUMENT ...]
 """
 
-import resource
+import os
 import subprocess
 import sys
 import time
@@ -12,11 +12,11 @@ import time
 def main():
     """Runs the command."""
     start = time.perf_counter()
-    code = subprocess.run(sys.argv[1:], check=False).returncode
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    # Not resource.getrusage: it counts children of whatever became this process.
+    _, status, used = os.wait4(subprocess.Popen(sys.argv[1:]).pid, 0)
     mebibytes = used.ru_maxrss / 1024  # Linux counts in KiB
     print(f"{time.perf_counter() - start:.1f} s, {used.ru_utime + used.ru_stime:.1f} s of CPU, {mebibytes:.0f} MiB at most", file=sys.stderr)
-    sys.exit(code)
+    sys.exit(os.waitstatus_to_exitcode(status))
 
 
 if __name__ == "__main__":
