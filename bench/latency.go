@@ -16,7 +16,8 @@ type small struct {
 	inputs  []tokenizer.PairEncoding // the same pairs for the bare loop
 }
 
-const passageTokens = 120
+// passageTokens is short enough for the finer of the two cuts of evidence.
+const passageTokens = 50
 
 func (c corpus) small(n int, seed uint64) []small {
 	next := c.draw(seed)
