@@ -113,23 +113,17 @@ func TestServeExchangesTheModelOnHangup(t *testing.T) {
 
 func textOf(t *testing.T, url string) string {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	text, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
+	_, text := get(t, url)
+	return text
 }
 
 func statusOf(t *testing.T, url string) int {
+	t.Helper()
+	status, _ := get(t, url)
+	return status
+}
+
+func get(t *testing.T, url string) (status int, text string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -140,8 +134,11 @@ func statusOf(t *testing.T, url string) int {
 		t.Fatal(err)
 	}
 	defer func() { _ = response.Body.Close() }()
-	_, _ = io.Copy(io.Discard, response.Body)
-	return response.StatusCode
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
 }
 
 func TestVerifierServesTheModelAlone(t *testing.T) {

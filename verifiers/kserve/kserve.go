@@ -100,9 +100,6 @@ func (v *Verifier) known(ctx context.Context) (model, error) {
 	return v.model.Get(ctx, v.learn)
 }
 
-// probe is a pair on which a model that works has an opinion.
-var probe = entail.Pair{Premise: "The probe works.", Hypothesis: "The probe works."}
-
 // learn asks whether the model is ready and which tensors it has, and scores a
 // pair to learn which version answers.
 func (v *Verifier) learn(ctx context.Context) (model, error) {
@@ -125,7 +122,7 @@ func (v *Verifier) learn(ctx context.Context) (model, error) {
 	if m.output, err = newOutput(&v.config, tensors.GetOutputs()); err != nil {
 		return model{}, err
 	}
-	reply, _, err := v.infer(ctx, m, []entail.Pair{probe})
+	reply, _, err := v.infer(ctx, m, []entail.Pair{requests.Probe()})
 	if err != nil {
 		return model{}, rpc.Explain(err)
 	}

@@ -76,9 +76,6 @@ func (v *Verifier) Describe(ctx context.Context) (entail.Description, error) {
 	})
 }
 
-// probe is a pair on which a judge that works is sure.
-var probe = entail.Pair{Premise: "The probe works.", Hypothesis: "The probe works."}
-
 // settle finds out how the server answers, unless the configuration says it.
 func (v *Verifier) settle(ctx context.Context) (entail.ScoreKind, error) {
 	switch v.config.Answer {
@@ -87,7 +84,7 @@ func (v *Verifier) settle(ctx context.Context) (entail.ScoreKind, error) {
 	case AnswerVotes:
 		return entail.ScoreKindVoteShare, nil
 	}
-	reply, err := v.ask(ctx, v.config.request(probe, v.config.logprobs()))
+	reply, err := v.ask(ctx, v.config.request(requests.Probe(), v.config.logprobs()))
 	switch {
 	case err == nil && len(reply.choices[0].first) > 0:
 		return entail.ScoreKindTokenProbability, nil
@@ -96,7 +93,7 @@ func (v *Verifier) settle(ctx context.Context) (entail.ScoreKind, error) {
 	}
 	// Without log-probabilities, or refused, as some servers refuse a parameter
 	// that they do not know. If it was something else, this is refused as well.
-	if _, err := v.ask(ctx, v.config.request(probe, v.config.sampling(1))); err != nil {
+	if _, err := v.ask(ctx, v.config.request(requests.Probe(), v.config.sampling(1))); err != nil {
 		return 0, err
 	}
 	return entail.ScoreKindVoteShare, nil
@@ -178,7 +175,7 @@ func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batc
 
 // Probe says whether the judge can judge.
 func (v *Verifier) Probe(ctx context.Context) error {
-	batch, err := v.Verify(ctx, []entail.Pair{probe})
+	batch, err := v.Verify(ctx, []entail.Pair{requests.Probe()})
 	switch {
 	case errors.Is(err, entail.ErrBusy):
 		return nil // a server that is full works

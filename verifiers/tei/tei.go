@@ -105,9 +105,6 @@ func (v *Verifier) known(ctx context.Context) (model, error) {
 	return v.model.Get(ctx, v.learn)
 }
 
-// probe is a pair on which a model that works has an opinion.
-var probe = entail.Pair{Premise: "The probe works.", Hypothesis: "The probe works."}
-
 // learn asks for the model's name and limits, and scores a pair to learn its
 // labels, which only one of the two APIs would tell.
 func (v *Verifier) learn(ctx context.Context) (model, error) {
@@ -118,7 +115,7 @@ func (v *Verifier) learn(ctx context.Context) (model, error) {
 	if !i.classifier {
 		return model{}, fmt.Errorf("%w: its model %.100q is no sequence classifier", entail.ErrRejected, i.model)
 	}
-	predictions, _, err := v.server.predict(ctx, []entail.Pair{probe})
+	predictions, _, err := v.server.predict(ctx, []entail.Pair{requests.Probe()})
 	if _, refused := errors.AsType[*score.Missing](err); refused {
 		return model{}, fmt.Errorf("%w: it refuses a pair of two short sentences", entail.ErrRejected)
 	} else if err != nil {

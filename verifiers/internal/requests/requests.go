@@ -26,6 +26,11 @@ type Limiter struct {
 // NewLimiter returns a Limiter of n requests.
 func NewLimiter(n int) *Limiter { return &Limiter{size: n, slots: semaphore.NewWeighted(int64(n))} }
 
+// Probe is a pair on which a model that works is sure.
+func Probe() entail.Pair {
+	return entail.Pair{Premise: "The probe works.", Hypothesis: "The probe works."}
+}
+
 // Ask sends one request. It returns a result for each of the pairs, or the error
 // for which none of them was scored: a *score.Missing if the server refuses a
 // text of the request, any other if it fails.
