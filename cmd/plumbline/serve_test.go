@@ -119,11 +119,11 @@ func textOf(t *testing.T, url string) string {
 
 func statusOf(t *testing.T, url string) int {
 	t.Helper()
-	status, _ := get(t, url)
-	return status
+	code, _ := get(t, url)
+	return code
 }
 
-func get(t *testing.T, url string) (status int, text string) {
+func get(t *testing.T, url string) (code int, text string) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody)
 	if err != nil {
