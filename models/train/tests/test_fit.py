@@ -1,9 +1,13 @@
 """The loss, the schedule, the batches, and a run that stops and goes on."""
 
+import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 
+import numpy as np
+import onnx
 import onnxruntime
 import pytest
 import torch
@@ -80,10 +84,30 @@ def test_an_exported_run_answers_as_the_model_does(data: Path, tmp_path: Path):
     run.mkdir()
     fit.Run(TINY, data, run, 0, 1).fit()
     export.export(TINY, run, data, tmp_path / "model", "tiny", "0.0.1")
-    for folder in ("fp32", "int8"):
-        files = {path.name for path in (tmp_path / "model" / folder).iterdir()}
-        assert "manifest.json" in files and "tokenizer.json" in files
-    weights = tmp_path / "model" / "int8" / "model.int8.onnx"
-    assert weights.stat().st_size < 30e6
-    session = onnxruntime.InferenceSession(str(weights), providers=["CPUExecutionProvider"])
-    assert [i.name for i in session.get_inputs()] == list(export.INPUTS)
+    answers = {}
+    for form, weights in export.FORMATS.items():
+        folder = tmp_path / "model" / form
+        manifest = json.loads((folder / "manifest.json").read_text())
+        assert (folder / "tokenizer.json").exists() and manifest["weights_format"] == f"onnx-{form}"
+        assert manifest["files"]["weights"]["bytes"] == (folder / weights).stat().st_size
+        assert form == "fp32" or (folder / weights).stat().st_size < 30e6
+        session = onnxruntime.InferenceSession(str(folder / weights), providers=["CPUExecutionProvider"])
+        assert [i.name for i in session.get_inputs()] == list(export.INPUTS)
+        pair = model.tokenizer().encode(*export.PROBE)
+        ids, types = np.array([pair.ids]), np.array([pair.type_ids])
+        answers[form] = session.run(None, dict(zip(export.INPUTS, (ids, np.ones_like(ids), types), strict=True)))[0]
+    for form, answer in answers.items():
+        assert np.abs(answer - answers["fp32"]).max() < 0.3, form
+
+
+def test_the_shift_moves_entailment_alone(data: Path, tmp_path: Path):
+    run = tmp_path / "tiny"
+    run.mkdir()
+    fit.Run(TINY, data, run, 0, 1).fit()
+    biases = []
+    for shift in (0.0, 0.5):
+        export.export(replace(TINY, shift=shift), run, data, tmp_path / str(shift), "tiny", "0.0.1")
+        graph = onnx.load(tmp_path / str(shift) / "fp32" / "model.onnx").graph
+        (bias,) = (i for i in graph.initializer if i.name == "out.bias")
+        biases.append(onnx.numpy_helper.to_array(bias))
+    assert biases[1] - biases[0] == pytest.approx([0.5, 0, 0], abs=1e-6)

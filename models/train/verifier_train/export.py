@@ -6,13 +6,12 @@ import hashlib
 import json
 import logging
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
 import onnxruntime
 import torch
-from onnxruntime.quantization import QuantType, quantize_dynamic
-from onnxruntime.quantization.shape_inference import quant_pre_process
 from scipy.optimize import minimize_scalar
 
 from . import model as models
@@ -22,14 +21,24 @@ from .overlap import of_folder
 from .recipe import Recipe
 from .sets import CLASSES, SETS, Row
 
+# The weight formats are those of the exporter of published models.
+sys.path.append(str(Path(__file__).parents[2] / "export"))
+import quantize  # noqa: E402
+
+FORMATS = {"fp32": "model.onnx", "int8-storage": "model.int8.onnx", "int8-dynamic": "model.int8.onnx"}
+"""The weight formats (models/export/quantize.py), and the name of their file."""
+
 INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 POSITIONS = 512
+FINE_TOKENS = 56
+"""Windows of the finer cut of evidence (docs/adr/0007)."""
 PROBE = ("The tower was finished in 1889 by a company of 300 workers.", "The tower was finished in 1889.")
 
 
 def export(recipe: Recipe, run: Path, data: Path, out: Path, name: str, version: str) -> None:
-    """Writes fp32/ and int8/ below out: weights, tokenizer and manifest. The
-    temperature, fitted on rows held out of training, is inside the weights."""
+    """Writes a folder below out for each of FORMATS: weights, tokenizer and
+    manifest. The temperature, fitted on rows held out of training, and the
+    recipe's shift are inside the weights."""
     model = models.Verifier(recipe.pooling).eval()
     models.load(model, run)
     mixture = Mixture(recipe, data, of_folder(data / "dev"), run.parent / "prepared")
@@ -37,16 +46,19 @@ def export(recipe: Recipe, run: Path, data: Path, out: Path, name: str, version:
     with torch.no_grad():
         model.out.weight /= temperature
         model.out.bias /= temperature
-    full, small = out / "fp32", out / "int8"
-    for folder in (full, small):
+        model.out.bias[CLASSES.index("entailment")] += recipe.shift
+    full = out / "fp32" / "model.onnx"
+    sources = _training_data(mixture)
+    for form, weights in FORMATS.items():
+        folder = out / form
         folder.mkdir(parents=True, exist_ok=True)
         shutil.copy(models.minilm() / "tokenizer.json", folder / "tokenizer.json")
-    to_onnx(model, full / "model.onnx")
-    to_int8(full / "model.onnx", small / "model.int8.onnx")
-    sources = _training_data(mixture)
-    write_manifest(full, "model.onnx", "onnx-fp32", name, version, recipe, sources)
-    write_manifest(small, "model.int8.onnx", "onnx-int8-dynamic", name, version, recipe, sources)
-    summary = {"temperature": temperature, "held_out_rows": len(mixture.held_out)}
+        if form == "fp32":
+            to_onnx(model, full)
+        else:
+            quantize.FORMATS[form](str(full), str(folder / weights))
+        write_manifest(folder, weights, f"onnx-{form}", name, version, recipe, sources)
+    summary = {"temperature": temperature, "shift": recipe.shift, "held_out_rows": len(mixture.held_out)}
     (out / "export.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
 
 
@@ -98,16 +110,6 @@ def to_onnx(model: models.Verifier, path: Path) -> None:
         raise RuntimeError(f"the exported graph differs from the model by {difference} logits")
 
 
-def to_int8(full: Path, small: Path) -> None:
-    """Dynamic int8: weights per channel in reduced range, for processors without VNNI."""
-    prepared = small.with_suffix(".prepared")
-    quant_pre_process(str(full), str(prepared), skip_symbolic_shape=True)
-    quantize_dynamic(
-        str(prepared), str(small), per_channel=True, reduce_range=True, weight_type=QuantType.QInt8
-    )
-    prepared.unlink()
-
-
 def write_manifest(
     folder: Path, weights: str, form: str, name: str, version: str, recipe: Recipe, sources: list[dict]
 ) -> None:
@@ -125,6 +127,7 @@ def write_manifest(
         "classes": list(CLASSES),
         "max_tokens": POSITIONS,
         "trained_max_tokens": recipe.max_tokens,
+        "fine_tokens": FINE_TOKENS,
         "pair_template": "[CLS] premise [SEP] hypothesis [SEP]",
         "lower_case": True,
         "qa_template": "{question} {answer}",

@@ -41,6 +41,11 @@ class Recipe:
     """For rows known only not to be entailed: the loss −log(1 − P(entailment));
     without, they count as neutral."""
 
+    # Export.
+    shift: float = 0.0
+    """Added to the logit of entailment, so that 0.5 is the threshold that does
+    best on the development sets."""
+
     # The mixture.
     stated_licences_only: bool = False
     sets: tuple[str, ...] = ()
