@@ -10,7 +10,7 @@ from pathlib import Path
 import torch.multiprocessing as mp
 from tqdm import tqdm
 
-from . import curves, export, fit, recipe
+from . import ablation, curves, export, fit, recipe
 
 RECIPES = Path(__file__).parent.parent / "recipes.toml"
 
@@ -26,9 +26,16 @@ def main() -> None:
     to_onnx.add_argument("--version", default="1.0.0", help="version in the manifest")
     for command in (train, to_onnx):
         command.add_argument("recipe", choices=recipes, help="a table of recipes.toml")
+    ablate = commands.add_parser("ablate", help="train and measure the recipes of the ablation, and write their table")
+    ablate.add_argument("--plumbline", type=Path, required=True, help='the program, whose "eval" measures')
+    ablate.add_argument("--limit", type=int, default=150, help="rows of a development set (default: 150)")
+    for command in (train, to_onnx, ablate):
         command.add_argument("--data", type=Path, required=True, help="folder with train/, dev/ and retrieval/")
         command.add_argument("--out", type=Path, required=True, help="folder of all runs")
     arguments = parser.parse_args()
+    if arguments.command == "ablate":
+        print(ablation.run(recipes, ablation.Place(arguments.data, arguments.out, arguments.plumbline, arguments.limit)))
+        return
     chosen, run = recipes[arguments.recipe], arguments.out / arguments.recipe
     if arguments.command == "train":
         run.mkdir(parents=True, exist_ok=True)
