@@ -111,21 +111,22 @@ func (e *evidence) cut(w window) *chunkSet {
 	set := &chunkSet{}
 	seen := map[string]bool{}
 	for i := range e.passages {
-		by := &cutter{evidence: e, passage: i, window: w, prefix: e.titlePrefix(i, w)}
+		by := e.cutter(i, w)
 		ranges := by.ranges()
 		set.covered += union(ranges)
 		for _, r := range ranges {
 			set.add(seen, by.chunk(r))
 		}
-		if w.fine == 0 {
-			continue
-		}
+	}
+	if w.fine > 0 { // after the coarse cut of all passages, whose chunks count for more
 		closer := window{tokens: w.fine, stride: w.stride, overlap: w.overlap}
-		by = &cutter{evidence: e, passage: i, window: closer, prefix: e.titlePrefix(i, closer)}
-		for _, r := range by.ranges() {
-			c := by.chunk(r)
-			c.fine = true
-			set.add(seen, c)
+		for i := range e.passages {
+			by := e.cutter(i, closer)
+			for _, r := range by.ranges() {
+				c := by.chunk(r)
+				c.fine = true
+				set.add(seen, c)
+			}
 		}
 	}
 	e.sets[w] = set
@@ -157,6 +158,10 @@ type cutter struct {
 	passage int
 	window  window
 	prefix  string // the title's part of each premise
+}
+
+func (e *evidence) cutter(passage int, w window) *cutter {
+	return &cutter{evidence: e, passage: passage, window: w, prefix: e.titlePrefix(passage, w)}
 }
 
 // ranges cuts the passage into ranges of tokens, each of which fits the window.

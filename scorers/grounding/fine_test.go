@@ -86,3 +86,24 @@ func TestFineCutOfLongClaims(t *testing.T) {
 		t.Errorf("the fine windows have up to %d tokens for a short claim and %d for a long one", short, long)
 	}
 }
+
+// TestFineCutHidesNoPassage: a passage that a fine window of another one equals
+// is still read in the coarse cut, whichever stands first.
+func TestFineCutHidesNoPassage(t *testing.T) {
+	const denial = "There is no needle in this haystack, and there never was one."
+	against := described{
+		Verifier: entailtest.Func(func(p entail.Pair) (entail.Scores, error) {
+			if p.Premise == denial {
+				return entailtest.Contradict(0.9), nil
+			}
+			return entailtest.Support(0.1), nil
+		}),
+		change: func(d *entail.Description) { d.TrainedTokens, d.FineTokens = 256, 16 },
+	}
+	long := denial + strings.Repeat(" Tomatoes like warm beds and dry feet.", 20)
+	for _, passages := range [][]string{{long, denial}, {denial, long}} {
+		req := evidenceOf(passages...)
+		req.Claims = []*plumblinev1.Claim{{Text: "There is a needle."}}
+		near(t, "contradiction", newScorer(t).Score(t.Context(), against, req).GetClaims()[0].GetContradiction().GetValue(), 0.9)
+	}
+}

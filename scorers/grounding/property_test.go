@@ -226,6 +226,12 @@ func hashed() entail.Verifier {
 	})
 }
 
+// drawHashed is hashed with windows of drawn lengths, in one cut or in two.
+func drawHashed(t *rapid.T) entail.Verifier {
+	trained, fine := rapid.SampledFrom([]int{0, 40, 60}).Draw(t, "trained"), rapid.SampledFrom([]int{0, 8, 20}).Draw(t, "fine")
+	return described{Verifier: hashed(), change: func(d *entail.Description) { d.TrainedTokens, d.FineTokens = trained, fine }}
+}
+
 func drawRequest(t *rapid.T) *plumblinev1.ScoreGroundingRequest {
 	req := &plumblinev1.ScoreGroundingRequest{
 		OverlapSentences: uint32(rapid.IntRange(0, 2).Draw(t, "overlap")),
@@ -258,9 +264,10 @@ func TestOrderOfPassagesChangesNothing(t *testing.T) {
 	s := newScorer(t)
 	rapid.Check(t, func(t *rapid.T) {
 		req := drawRequest(t)
-		want := numbers(s.Score(context.Background(), hashed(), req))
+		v := drawHashed(t)
+		want := numbers(s.Score(context.Background(), v, req))
 		slices.Reverse(req.Evidence)
-		if got := numbers(s.Score(context.Background(), hashed(), req)); got != want {
+		if got := numbers(s.Score(context.Background(), v, req)); got != want {
 			t.Fatalf("reversed:\n%s\nbefore:\n%s", got, want)
 		}
 	})
@@ -283,11 +290,12 @@ func TestMoreEvidenceNeverLowersSupport(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		req := drawRequest(t)
 		req.MultiHop = 0
-		before := s.Score(context.Background(), hashed(), req)
+		v := drawHashed(t)
+		before := s.Score(context.Background(), v, req)
 		more := drawPassages(t)[0]
 		at := rapid.IntRange(0, len(req.Evidence)).Draw(t, "at")
 		req.Evidence = slices.Insert(req.Evidence, at, &plumblinev1.Evidence{Title: more.title, Text: more.text})
-		after := s.Score(context.Background(), hashed(), req)
+		after := s.Score(context.Background(), v, req)
 		for i, c := range before.GetClaims() {
 			if c.GetStatus() == plumblinev1.Status_STATUS_OK && after.GetClaims()[i].GetSupport().GetValue() < c.GetSupport().GetValue() {
 				t.Fatalf("support of %q fell from %v to %v", c.GetText(), c.GetSupport().GetValue(), after.GetClaims()[i].GetSupport())
@@ -302,7 +310,7 @@ func TestEveryClaimHasAStatus(t *testing.T) {
 	s := newScorer(t)
 	rapid.Check(t, func(t *rapid.T) {
 		req := drawRequest(t)
-		r := s.Score(context.Background(), hashed(), req)
+		r := s.Score(context.Background(), drawHashed(t), req)
 		scored := 0
 		for _, c := range r.GetClaims() {
 			checkScore(t, c.GetSupport())
@@ -342,7 +350,7 @@ func checkScore(t *rapid.T, s *plumblinev1.Score) {
 
 // strict refuses pairs above its window and counts them; nothing of ours may
 // ever be refused.
-func strict(maxTokens int, trained int) (entail.Verifier, *int) {
+func strict(maxTokens, trained, fine int) (entail.Verifier, *int) {
 	refused := new(int)
 	inner := entailtest.Func(func(p entail.Pair) (entail.Scores, error) {
 		if len(entailtest.Words{}.Spans(p.Premise))+len(entailtest.Words{}.Spans(p.Hypothesis))+entailtest.PairOverhead > maxTokens {
@@ -350,7 +358,7 @@ func strict(maxTokens int, trained int) (entail.Verifier, *int) {
 		}
 		return entailtest.Support(0.5), nil
 	})
-	return described{Verifier: inner, change: func(d *entail.Description) { d.MaxTokens, d.TrainedTokens = maxTokens, trained }}, refused
+	return described{Verifier: inner, change: func(d *entail.Description) { d.MaxTokens, d.TrainedTokens, d.FineTokens = maxTokens, trained, fine }}, refused
 }
 
 // TestNoPairExceedsTheWindow: claims are whole, split at clause borders or
@@ -359,7 +367,7 @@ func TestNoPairExceedsTheWindow(t *testing.T) {
 	s := newScorer(t)
 	rapid.Check(t, func(t *rapid.T) {
 		req := drawRequest(t)
-		v, refused := strict(rapid.IntRange(4, 80).Draw(t, "window"), rapid.IntRange(0, 80).Draw(t, "trained"))
+		v, refused := strict(rapid.IntRange(4, 80).Draw(t, "window"), rapid.IntRange(0, 80).Draw(t, "trained"), rapid.IntRange(0, 40).Draw(t, "fine"))
 		r := s.Score(context.Background(), v, req)
 		if *refused > 0 {
 			t.Fatalf("%d pairs are too long", *refused)
@@ -428,8 +436,9 @@ func TestStreamEqualsWhole(t *testing.T) {
 		req := drawRequest(t)
 		req.Claims, req.Answers = nil, nil
 		req.Answer = anyText(60).Draw(t, "answer")
-		want := s.Score(context.Background(), hashed(), req)
-		got := streamed(t, s, hashed(), req)
+		v := drawHashed(t)
+		want := s.Score(context.Background(), v, req)
+		got := streamed(t, s, v, req)
 		// Equal hypotheses are asked once in a whole answer only.
 		got.Coverage, want.Coverage = nil, nil
 		if req.GetMode() == plumblinev1.ScoreGroundingRequest_MODE_CALVERT {
