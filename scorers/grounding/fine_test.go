@@ -100,7 +100,8 @@ func TestFineCutHidesNoPassage(t *testing.T) {
 		}),
 		change: func(d *entail.Description) { d.TrainedTokens, d.FineTokens = 256, 16 },
 	}
-	long := denial + strings.Repeat(" Tomatoes like warm beds and dry feet.", 20)
+	// The next sentences are too long for the denial's fine window.
+	long := denial + strings.Repeat(" Tomatoes"+strings.Repeat(" like warm beds and dry feet", 6)+".", 6)
 	for _, passages := range [][]string{{long, denial}, {denial, long}} {
 		req := evidenceOf(passages...)
 		req.Claims = []*plumblinev1.Claim{{Text: "There is a needle."}}
