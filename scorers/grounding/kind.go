@@ -15,19 +15,29 @@ import (
 // mistake costs a needless score and never a missing one.
 var (
 	greeting = regexp.MustCompile(`^(?:(?:hello|hi|hey|greetings|welcome|good (?:morning|afternoon|evening|day))(?: there| everyone| all| again| [a-z]+)?|` +
-		`(?:many )?thanks(?: for .*| a lot| so much)?|thank you(?: .*)?|you(?:'re| are) (?:very |most )?welcome|` +
+		`you(?:'re| are) (?:very |most )?welcome|` +
 		`(?:sure|of course|certainly|absolutely|no problem|great question|good question|that(?:'s| is) a (?:great|good) question)|` +
-		`(?:i )?hope (?:this|that|it) helps(?: you)?|(?:please )?(?:let me know|feel free|don't hesitate) .*|` +
+		`(?:i )?hope (?:this|that|it) helps(?: you)?|(?:please )?(?:let me know|feel free|don't hesitate)\b.*|` +
 		`(?:i(?:'m| am) )?(?:happy|glad) to (?:help|assist)(?: you)?|have a (?:nice|great|good) (?:day|evening|weekend|time)|` +
-		`i(?:'d| would|'ll| will) be (?:happy|glad) to (?:help|assist).*)$`)
+		`i(?:'d| would|'ll| will) be (?:happy|glad) to (?:help|assist)\b.*)$`)
+	// thanks are a greeting unless what follows is a sentence.
+	thanks  = regexp.MustCompile(`^(?:many )?(?:thanks|thank you)(?: a lot| (?:so|very) much)?(?: for (.*))?$`)
 	refusal = regexp.MustCompile(`^(?:(?:i(?:'m| am) )?(?:very |so )?sorry,? (?:but )?)?(?:unfortunately,? )?(?:` +
-		`i (?:do not|don't|really don't) (?:know|have (?:enough |sufficient |any )?(?:information|context|knowledge|data|access)).*|` +
-		`i(?:'m| am) (?:not sure|unsure|unable to|not able to) ?.*|` +
-		`i (?:cannot|can't|can not|could not|couldn't|won't|will not) (?:answer|help|assist|provide|determine|find|say|confirm|comply|verify|share|tell).*|` +
-		`as an? (?:ai|large language model|language model|assistant).*|i(?:'m| am) (?:just |only )?an? (?:ai|language model).*|` +
-		`(?:the |this |these |your )?(?:provided |given |supplied |retrieved )?(?:context|documents?|passages?|text|evidence|sources?|information)(?: (?:provided|given))? (?:does|do|did) ?(?:not|n't) (?:contain|mention|provide|include|specify|say|state|give).*|` +
-		`there is (?:no|not enough|insufficient) (?:information|context|evidence|data).*|` +
+		`i (?:do not|don't|really don't) (?:know|have (?:enough |sufficient |any )?(?:information|context|knowledge|data|access))\b.*|` +
+		`i(?:'m| am) (?:not sure|unsure|unable to|not able to)\b.*|` +
+		`i (?:cannot|can't|can not|could not|couldn't|won't|will not) (?:answer|help|assist|provide|determine|find|say|confirm|comply|verify|share|tell)\b.*|` +
+		`as an? ` + machine + `,? (?:i|my)\b.*|i(?:'m| am) (?:just |only )?an? ` + machine + `\b.*|` +
+		given + `(?: (?:provided|given))? (?:(?:does|do) not|doesn't|don't) (?:contain|mention|provide|include|specify|say|state|give)\b.*|` +
+		`there is (?:no|not enough|insufficient) (?:relevant )?(?:information|context|data)(?: (?:available|provided|given))?(?: (?:about|on|regarding) .*)?|` +
+		`there is (?:no|not enough|insufficient) (?:relevant )?(?:information|context|evidence|data)\b.* (?:to (?:answer|determine|say|tell|confirm|decide|verify)\b.*|in ` + given + `\b.*)|` +
 		`(?:unknown|n/a|none|no answer|not (?:known|available|specified|mentioned|stated|provided|enough information)|insufficient information|cannot be determined|unanswerable))$`)
+)
+
+const (
+	// machine is what assistants call themselves.
+	machine = `(?:ai(?: (?:assistant|chatbot|system|model|language model))?|(?:large )?language model|llm|(?:virtual )?assistant|chatbot)(?: (?:trained|developed|created|made|built) by [\w ]+)?`
+	// given is what assistants call the evidence.
+	given = `(?:the |this |these |your )?(?:provided |given |supplied |retrieved )?(?:context|documents?|passages?|text|evidence|sources?|information)`
 )
 
 // kindOf says what sort of text a sentence is.
@@ -39,7 +49,7 @@ func kindOf(s sentence) plumblinev1.ClaimKind {
 		return plumblinev1.ClaimKind_CLAIM_KIND_CITATION_ONLY
 	case s.block == blockHeading, strings.HasSuffix(s.plain, ":"), strings.HasSuffix(s.plain, "："):
 		return plumblinev1.ClaimKind_CLAIM_KIND_HEADING
-	case s.bold && !endsSentence(s.plain):
+	case s.bold && !endsSentence(s.plain) && !hasFiniteVerb(s.plain):
 		return plumblinev1.ClaimKind_CLAIM_KIND_HEADING
 	}
 	return kindOfText(s.plain)
@@ -55,7 +65,7 @@ func kindOfText(text string) plumblinev1.ClaimKind {
 	case len(said) > maxPhrase:
 	case refusal.MatchString(said):
 		return plumblinev1.ClaimKind_CLAIM_KIND_REFUSAL
-	case greeting.MatchString(said):
+	case greeting.MatchString(said), thanksOnly(said):
 		return plumblinev1.ClaimKind_CLAIM_KIND_GREETING
 	}
 	return plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL
@@ -63,6 +73,12 @@ func kindOfText(text string) plumblinev1.ClaimKind {
 
 // maxPhrase is the longest text in bytes that may be a greeting or a refusal.
 const maxPhrase = 300
+
+// thanksOnly says whether a phrase thanks and says no more.
+func thanksOnly(said string) bool {
+	m := thanks.FindStringSubmatch(said)
+	return m != nil && !hasFiniteVerb(m[1])
+}
 
 // phrase prepares a text for the patterns: lower case, straight apostrophes,
 // no marks at the ends.
@@ -79,7 +95,7 @@ const closers = `"'”’»)]}」』`
 func endsSentence(text string) bool {
 	text = strings.TrimRight(text, closers)
 	r, _ := utf8.DecodeLastRuneInString(text)
-	return strings.ContainsRune(".!?。！？…؟", r)
+	return r == '…' || unicode.Is(unicode.Sentence_Terminal, r)
 }
 
 // asks says whether a text ends with a question mark that is its own, not one
@@ -122,22 +138,26 @@ func wordSet(words string) map[string]bool {
 }
 
 // isShortAnswer says whether an answer is too short to be a statement: few
-// words, one sentence, no finite verb as far as a word list can tell.
+// words, one sentence, no finite verb.
 func isShortAnswer(text string) bool {
+	words := len(strings.Fields(text))
+	return words > 0 && words <= maxShortAnswer && !asks(text) && !hasFiniteVerb(text)
+}
+
+// hasFiniteVerb says whether an English text has a finite verb, as far as word
+// lists can tell.
+func hasFiniteVerb(text string) bool {
 	words := strings.Fields(strings.ReplaceAll(text, "’", "'"))
-	if len(words) == 0 || len(words) > maxShortAnswer || asks(text) {
-		return false
-	}
 	for i, w := range words {
 		w = strings.TrimFunc(w, func(r rune) bool { return !isWord(r) })
 		if finite[strings.ToLower(w)] {
-			return false
+			return true
 		}
 		first, _ := utf8.DecodeRuneInString(w)
 		past := i > 0 && i+1 < len(words) && unicode.IsLower(first) && strings.HasSuffix(w, "ed") && !participles[w]
 		if past {
-			return false
+			return true
 		}
 	}
-	return true
+	return false
 }

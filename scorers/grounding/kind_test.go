@@ -51,14 +51,50 @@ func TestKindsOfText(t *testing.T) {
 		"I don’t know.":                   refusal,
 		"I am unable to answer.":          refusal,
 		"Unknown":                         refusal,
-		"As an AI language model, I cannot browse.": refusal,
-		"The passages do not mention his age.":      refusal,
-		"The cause is unknown.":                     factual,
-		"Nobody knows the answer.":                  factual,
-		"The text does not rhyme.":                  factual,
+		"As an AI language model, I cannot browse.":                                  refusal,
+		"The passages do not mention his age.":                                       refusal,
+		"The cause is unknown.":                                                      factual,
+		"Nobody knows the answer.":                                                   factual,
+		"The text does not rhyme.":                                                   factual,
+		"As an assistant, I cannot share that.":                                      refusal,
+		"As a large language model trained by Acme Labs, my knowledge ends in 2023.": refusal,
+		"I'm an AI assistant and cannot browse.":                                     refusal,
+		"There is no information about his age.":                                     refusal,
+		"There is not enough evidence to determine the cause.":                       refusal,
+		"There is no evidence in the passages that he married.":                      refusal,
+		"Thanks a lot!":                                    greeting,
+		"Thank you for your question.":                     greeting,
+		"Please let me know what else.":                    greeting,
+		"As an aide to Kennedy, he spoke.":                 factual,
+		"As an assistant coach, he won.":                   factual,
+		"I'm an aide to Kennedy.":                          factual,
+		"As an AI researcher, she wrote it.":               factual,
+		"There is no evidence that vaccines cause autism.": factual,
+		"There is insufficient evidence that it helps.":    factual,
+		"The evidence did not state a motive.":             factual,
+		"Thanks for the Memory was a hit.":                 factual,
+		"Thank you is a song.":                             factual,
+		"I cannotes.":                                      factual,
 	} {
 		if got := kindOfText(text); got != want {
 			t.Errorf("%q: %v, want %v", text, got, want)
+		}
+	}
+}
+
+// TestBoldLines: a bold phrase is a heading, a bold sentence a fact.
+func TestBoldLines(t *testing.T) {
+	s := newScorer(t)
+	for text, want := range map[string]plumblinev1.ClaimKind{
+		"**Main causes**":                  plumblinev1.ClaimKind_CLAIM_KIND_HEADING,
+		"**Paris is the capital**":         plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL,
+		"**The council bought the mill.**": plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL,
+		"**यह सच है।**":                    plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL,
+		"**یہ سچ ہے۔**":                    plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL,
+	} {
+		claims := form{}.answerClaims(s.split, text+"\n\nThe bridge opened in 1932.")
+		if len(claims) != 2 || claims[0].kind != want {
+			t.Errorf("%s: %v", text, claims)
 		}
 	}
 }

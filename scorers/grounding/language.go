@@ -13,50 +13,53 @@ import (
 
 // languages are those that a verifier says it was made for.
 type languages struct {
-	codes   []string // ISO 639 base codes
+	codes   []string // base codes, of the macrolanguage where there is one
 	scripts []*unicode.RangeTable
+	any     bool // one of them is written in a script without a table here
+	alike   bool // one of them is none that detection knows, and would be taken for another
 }
 
 func newLanguages(codes []string) languages {
 	var l languages
 	for _, code := range codes {
-		tag, err := language.Parse(code)
+		tag, err := language.Macro.Parse(code)
 		if err != nil {
 			continue // a code that nobody knows restricts nothing
 		}
 		base, _ := tag.Base()
 		script, _ := tag.Script()
+		tables := tables(script.String())
 		l.codes = append(l.codes, base.String())
-		l.scripts = append(l.scripts, tables(script.String())...)
+		l.scripts = append(l.scripts, tables...)
+		l.any = l.any || tables == nil
+		l.alike = l.alike || !detectable[base.String()]
 	}
 	return l
+}
+
+// scriptNames are those in the Unicode tables of ISO 15924's codes.
+var scriptNames = map[string][]string{
+	"Adlm": {"Adlam"}, "Arab": {"Arabic"}, "Armn": {"Armenian"}, "Beng": {"Bengali"}, "Cans": {"Canadian_Aboriginal"},
+	"Cher": {"Cherokee"}, "Cyrl": {"Cyrillic"}, "Deva": {"Devanagari"}, "Ethi": {"Ethiopic"}, "Geor": {"Georgian"},
+	"Grek": {"Greek"}, "Gujr": {"Gujarati"}, "Guru": {"Gurmukhi"}, "Hans": {"Han"}, "Hant": {"Han"}, "Hebr": {"Hebrew"},
+	"Jpan": {"Han", "Hiragana", "Katakana"}, "Khmr": {"Khmer"}, "Knda": {"Kannada"}, "Kore": {"Hangul", "Han"}, "Laoo": {"Lao"},
+	"Latn": {"Latin"}, "Mlym": {"Malayalam"}, "Mong": {"Mongolian"}, "Mymr": {"Myanmar"}, "Nkoo": {"Nko"}, "Olck": {"Ol_Chiki"},
+	"Orya": {"Oriya"}, "Sinh": {"Sinhala"}, "Syrc": {"Syriac"}, "Taml": {"Tamil"}, "Telu": {"Telugu"}, "Tfng": {"Tifinagh"},
+	"Thaa": {"Thaana"}, "Thai": {"Thai"}, "Tibt": {"Tibetan"}, "Vaii": {"Vai"}, "Yiii": {"Yi"},
 }
 
 // tables are the Unicode tables of an ISO 15924 script; several for the
 // scripts that are written in a mixture.
 func tables(script string) []*unicode.RangeTable {
-	switch script {
-	case "Hans", "Hant":
-		return []*unicode.RangeTable{unicode.Han}
-	case "Jpan":
-		return []*unicode.RangeTable{unicode.Han, unicode.Hiragana, unicode.Katakana}
-	case "Kore":
-		return []*unicode.RangeTable{unicode.Hangul, unicode.Han}
+	var found []*unicode.RangeTable
+	for _, name := range scriptNames[script] {
+		found = append(found, unicode.Scripts[name])
 	}
-	for name, table := range map[string]*unicode.RangeTable{
-		"Latn": unicode.Latin, "Cyrl": unicode.Cyrillic, "Grek": unicode.Greek, "Arab": unicode.Arabic,
-		"Hebr": unicode.Hebrew, "Deva": unicode.Devanagari, "Beng": unicode.Bengali, "Thai": unicode.Thai,
-		"Taml": unicode.Tamil, "Telu": unicode.Telugu, "Geor": unicode.Georgian, "Armn": unicode.Armenian,
-	} {
-		if name == script {
-			return []*unicode.RangeTable{table}
-		}
-	}
-	return nil
+	return found
 }
 
 // unknown says that a verifier's languages restrict nothing.
-func (l languages) unknown() bool { return len(l.scripts) == 0 }
+func (l languages) unknown() bool { return len(l.codes) == 0 || l.any }
 
 // letters counts the letters of a text and those of the verifier's scripts.
 func (l languages) letters(text string) (all, known int) {
@@ -107,6 +110,9 @@ func (l languages) check(text string) *score.Missing {
 // terms for French once in 600 claims; the function words that no other
 // language has settle most of these.
 func (l languages) foreign(text string) bool {
+	if l.alike {
+		return false
+	}
 	info := whatlanggo.Detect(text)
 	if !info.IsReliable() || info.Lang < 0 || slices.Contains(l.codes, baseCode(info.Lang)) {
 		return false
@@ -114,11 +120,23 @@ func (l languages) foreign(text string) bool {
 	return !slices.Contains(l.codes, "en") || !looksEnglish(text)
 }
 
+// detectable are the base codes of the languages that detection knows.
+var detectable = func() map[string]bool {
+	known := map[string]bool{}
+	for lang := range whatlanggo.Langs {
+		known[baseCode(lang)] = true
+	}
+	return known
+}()
+
+// baseCode is the code that newLanguages would keep: detection tells the
+// languages of a macrolanguage apart (cmn, arb, pes), verifiers do not.
 func baseCode(lang whatlanggo.Lang) string {
-	base, err := language.ParseBase(lang.Iso6393())
+	tag, err := language.Macro.Parse(lang.Iso6393())
 	if err != nil {
 		return lang.Iso6391()
 	}
+	base, _ := tag.Base()
 	return base.String()
 }
 

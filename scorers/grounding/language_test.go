@@ -33,6 +33,37 @@ func TestLanguages(t *testing.T) {
 	}
 }
 
+// TestLongClaimsInTheirOwnLanguage are long enough for detection, which names
+// languages where verifiers name macrolanguages, or scripts.
+func TestLongClaimsInTheirOwnLanguage(t *testing.T) {
+	texts := map[string]string{
+		"zh":  "这座大桥于一九三二年三月十九日正式通车，历时八年建成，至今仍然承载着铁路、公路和行人交通，是这座城市最著名的地标之一，也是世界上最宽的长跨度桥梁。",
+		"ar":  "افتتح الجسر أمام حركة المرور في التاسع عشر من مارس عام ألف وتسعمائة واثنين وثلاثين بعد ثماني سنوات من العمل المتواصل.",
+		"fa":  "این پل پس از هشت سال کار در نوزدهم مارس هزار و نهصد و سی و دو به روی وسایل نقلیه باز شد و هنوز هم استفاده می‌شود.",
+		"nb":  "Broen ble åpnet for trafikk den nittende mars etter åtte års arbeid, og den brukes fortsatt av både tog, biler og fotgjengere.",
+		"no":  "Broen ble åpnet for trafikk den nittende mars etter åtte års arbeid, og den brukes fortsatt av både tog, biler og fotgjengere.",
+		"gu":  "આ પુલ આઠ વર્ષના કામ પછી ઓગણીસમી માર્ચે વાહનવ્યવહાર માટે ખોલવામાં આવ્યો હતો અને હજુ પણ વપરાય છે.",
+		"pa":  "ਇਹ ਪੁਲ ਅੱਠ ਸਾਲਾਂ ਦੇ ਕੰਮ ਤੋਂ ਬਾਅਦ ਉੱਨੀ ਮਾਰਚ ਨੂੰ ਆਵਾਜਾਈ ਲਈ ਖੋਲ੍ਹਿਆ ਗਿਆ ਸੀ ਅਤੇ ਅਜੇ ਵੀ ਵਰਤਿਆ ਜਾਂਦਾ ਹੈ।",
+		"kn":  "ಈ ಸೇತುವೆಯನ್ನು ಎಂಟು ವರ್ಷಗಳ ಕೆಲಸದ ನಂತರ ಮಾರ್ಚ್ ಹತ್ತೊಂಬತ್ತರಂದು ಸಂಚಾರಕ್ಕೆ ತೆರೆಯಲಾಯಿತು.",
+		"km":  "ស្ពាននេះត្រូវបានបើកសម្រាប់ចរាចរណ៍នៅថ្ងៃទីដប់ប្រាំបួនខែមីនាបន្ទាប់ពីធ្វើការប្រាំបីឆ្នាំ។",
+		"am":  "ድልድዩ ከስምንት ዓመታት ሥራ በኋላ በመጋቢት አሥራ ዘጠኝ ቀን ለትራፊክ ክፍት ሆኖ እስካሁን ድረስ ጥቅም ላይ ይውላል።",
+		"gl":  "A ponte abriuse ao tráfico o dezanove de marzo despois de oito anos de traballo e segue a usarse para trens, coches e peóns.",
+		"yue": "這座大橋於一九三二年三月十九日正式通車，歷時八年建成，至今仍然承載著鐵路、公路和行人交通。",
+	}
+	for code, text := range texts {
+		if why := newLanguages([]string{"en", code}).check(text); why != nil {
+			t.Errorf("%s: %v", code, why)
+		}
+		if code != "nb" && code != "no" && newLanguages([]string{"en"}).check(text) == nil {
+			t.Errorf("%s is taken for English", code)
+		}
+	}
+	// A script without a table here restricts nothing.
+	if why := newLanguages([]string{"en", "got"}).check(texts["ar"]); why != nil {
+		t.Error(why)
+	}
+}
+
 // TestEnglishIsRarelyTakenForForeign on the claims of all development sets.
 func TestEnglishIsRarelyTakenForForeign(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(shareddata.Path(t, "data", "dev"), "*.jsonl.gz"))
