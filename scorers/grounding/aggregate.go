@@ -48,8 +48,7 @@ func (c *cost) add(other cost) {
 	}
 }
 
-// grade scores claims. Equal hypotheses are asked once, in CalVerT's mode also
-// those that are equal after SQuAD's normalisation.
+// grade scores claims. Equal hypotheses are asked once.
 func (ss *session) grade(ctx context.Context, claims []claim) ([]graded, cost) {
 	out := make([]graded, len(claims))
 	of := make([][]*job, len(claims)) // the jobs of each claim
@@ -62,11 +61,7 @@ func (ss *session) grade(ctx context.Context, claims []claim) ([]graded, cost) {
 			continue
 		}
 		for _, p := range parts {
-			key := p
-			if ss.mode == modeCalVerT {
-				key = normalize(p)
-			}
-			j, ok := byHypothesis[key]
+			j, ok := byHypothesis[p]
 			if !ok {
 				w, fits := ss.windowOf(p)
 				if !fits {
@@ -74,7 +69,7 @@ func (ss *session) grade(ctx context.Context, claims []claim) ([]graded, cost) {
 					break
 				}
 				j = &job{hypothesis: p, set: ss.evidence.cut(w), multiHop: ss.multiHop}
-				byHypothesis[key] = j
+				byHypothesis[p] = j
 				jobs = append(jobs, j)
 			}
 			of[i] = append(of[i], j)

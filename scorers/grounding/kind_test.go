@@ -98,3 +98,22 @@ func TestBoldLines(t *testing.T) {
 		}
 	}
 }
+
+// TestUnderlinedHeadings: a line of hyphens or equals signs makes a heading of a
+// phrase, and is a mere rule below a sentence.
+func TestUnderlinedHeadings(t *testing.T) {
+	s := newScorer(t)
+	for text, want := range map[string]plumblinev1.ClaimKind{
+		"Overview\n====":                             plumblinev1.ClaimKind_CLAIM_KIND_HEADING,
+		"Main causes\n---":                           plumblinev1.ClaimKind_CLAIM_KIND_HEADING,
+		"The council bought the mill.\n---":          plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL,
+		"The council bought the mill.\n\n---":        plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL,
+		"The council\nbought the old mill\n---":      plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL,
+		"- The council bought the mill in 1887.\n--": plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL,
+	} {
+		claims := form{}.answerClaims(s.split, text+"\n\nThe bridge opened in 1932.")
+		if len(claims) != 2 || claims[0].kind != want {
+			t.Errorf("%q: %v", text, claims)
+		}
+	}
+}

@@ -43,6 +43,7 @@ type block struct {
 var (
 	headingLine = regexp.MustCompile(`^ {0,3}#{1,6}[ \t]+`)
 	ruleLine    = regexp.MustCompile(`^\s*([-*_=])[ \t]*(?:[-*_=][ \t]*){2,}$`)
+	underline   = regexp.MustCompile(`^ {0,3}(?:=+|-{2,})[ \t]*$`)
 	itemLine    = regexp.MustCompile(`^\s*(?:[-*+•‣◦]|\d{1,3}[.)]|[a-zA-Z]\)|\[\^[\w-]{1,32}\]:)\s+`)
 	quoteLine   = regexp.MustCompile(`^\s*(?:>[ \t]?)+`)
 	delimiter   = regexp.MustCompile(`^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$`)
@@ -54,8 +55,10 @@ type reader struct {
 	blocks []block
 	open   bool   // the last block takes further lines
 	fence  string // the fence that a listing waits for
-	header entail.Span
-	table  int // the first block of the table that is open, or -1
+	// fenceQuoted says that the listing stands in a quotation, which ends it too.
+	fenceQuoted bool
+	header      entail.Span
+	table       int // the first block of the table that is open, or -1
 }
 
 // blocks cuts text[from:] into blocks. continued says that the text at from
@@ -93,11 +96,7 @@ func (r *reader) last() *block { return &r.blocks[len(r.blocks)-1] }
 func (r *reader) line(start, end int, rest bool) {
 	line := r.text[start:end]
 	complete := end < len(r.text)
-	if r.fence != "" {
-		r.last().span.End = end
-		if trimmed := strings.TrimSpace(line); complete && strings.HasPrefix(trimmed, r.fence) && strings.Trim(trimmed, r.fence[:1]) == "" {
-			r.fence, r.last().closed = "", true
-		}
+	if r.fence != "" && r.listed(line, end, complete) {
 		return
 	}
 	quoted := false
@@ -105,6 +104,10 @@ func (r *reader) line(start, end int, rest bool) {
 		start, line, quoted = start+len(m), line[len(m):], true
 	}
 	trimmed := strings.TrimSpace(line)
+	if r.open && !rest && complete && underline.MatchString(line) && r.title() {
+		r.last().kind, r.last().closed, r.open = blockHeading, true, false
+		return
+	}
 	empty := !rest && (trimmed == "" || ruleLine.MatchString(line))
 	if empty && !complete {
 		return
@@ -123,7 +126,7 @@ func (r *reader) line(start, end int, rest bool) {
 		r.last().span.End = end
 	case isFence(trimmed):
 		r.add(block{kind: blockCode, span: entail.Span{Start: start, End: end}})
-		r.fence = trimmed[:3]
+		r.fence, r.fenceQuoted = trimmed[:ticks(trimmed)], quoted
 		if n := len(r.blocks); n > 1 && !complete {
 			r.blocks[n-2].closed = false // the line may yet turn out to be inline code
 		}
@@ -145,11 +148,44 @@ func (r *reader) line(start, end int, rest bool) {
 	}
 }
 
+// listed takes a line of the open listing and returns whether it is one: a
+// listing in a quotation ends with it.
+func (r *reader) listed(line string, end int, complete bool) bool {
+	if r.fenceQuoted {
+		m := quoteLine.FindString(line)
+		if m == "" && (complete || strings.TrimSpace(line) != "") {
+			r.fence, r.last().closed = "", true
+			return false
+		}
+		line = line[len(m):]
+	}
+	r.last().span.End = end
+	if trimmed := strings.TrimSpace(line); complete && strings.HasPrefix(trimmed, r.fence) && strings.Trim(trimmed, r.fence[:1]) == "" {
+		r.fence, r.last().closed = "", true
+	}
+	return true
+}
+
+// title says whether the open paragraph is one line without the end of a
+// sentence, of which a line of hyphens or equals signs makes a heading.
+func (r *reader) title() bool {
+	text := r.text[r.last().span.Start:r.last().span.End]
+	return r.last().kind == blockText && text != "" && !strings.Contains(text, "\n") && !endsSentence(strings.TrimSpace(text))
+}
+
 // isFence says whether a line begins a listing; with a further backtick it is
 // inline code.
 func isFence(line string) bool {
-	info, ticks := strings.CutPrefix(line, "```")
-	return ticks && !strings.Contains(info, "`") || strings.HasPrefix(line, "~~~")
+	n := ticks(line)
+	return n >= 3 && (line[0] == '~' || !strings.Contains(line[n:], "`"))
+}
+
+// ticks is the length of the run of backticks or tildes at a line's beginning.
+func ticks(line string) int {
+	if line == "" || line[0] != '`' && line[0] != '~' {
+		return 0
+	}
+	return len(line) - len(strings.TrimLeft(line, line[:1]))
 }
 
 // row takes one line of a table. The line before a delimiter row names the

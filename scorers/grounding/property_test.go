@@ -441,9 +441,6 @@ func TestStreamEqualsWhole(t *testing.T) {
 		got := streamed(t, s, v, req)
 		// Equal hypotheses are asked once in a whole answer only.
 		got.Coverage, want.Coverage = nil, nil
-		if req.GetMode() == plumblinev1.ScoreGroundingRequest_MODE_CALVERT {
-			return // duplicates share the first one's scores only where it is known
-		}
 		if !proto.Equal(got, want) {
 			t.Fatalf("answer %q\nstreamed\n%s\nwhole\n%s", req.GetAnswer(), render(got), render(want))
 		}
