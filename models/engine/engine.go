@@ -2,7 +2,7 @@
 // workers, each of which runs one pair at a time at the pair's exact length.
 // On a CPU that is as fast as batches, nothing is spent on padding, and a
 // score cannot depend on the pairs that happen to run beside it (docs/adr,
-// 0003). Calls share the workers in turn, pair by pair.
+// 0003). Requests share the workers, pair by pair.
 package engine
 
 import (
@@ -184,7 +184,9 @@ func (e *Engine) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch,
 	defer e.queue.leave()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t := &tally{call: call{ctx: ctx, done: make(chan outcome, e.slots)}}
+	t := &tally{call: newCall(ctx, e.slots)}
+	t.call.account.Enter()
+	defer t.call.account.Leave()
 	t.batch.Results = make([]entail.Result, len(pairs))
 	t.batch.Usage = entail.Usage{Verifier: e.manifest.Name, Digest: e.digest}
 	for i, pair := range pairs {
@@ -209,7 +211,7 @@ func (e *Engine) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch,
 // tally is what one Verify call knows: its results and cost so far, and how
 // many of its pairs are inside. Only the call's goroutine touches it.
 type tally struct {
-	call   call
+	call   *call
 	batch  entail.Batch
 	inside int
 }
@@ -252,7 +254,7 @@ func (e *Engine) submit(t *tally, index int, pair entail.Pair) {
 	usage.Pairs++
 	usage.Tokens += len(encoding.IDs)
 	t.inside++
-	e.queue.push(&t.call, job{index: index, encoding: encoding, queued: queued})
+	e.queue.push(t.call, job{index: index, encoding: encoding, queued: queued})
 }
 
 // Probe scores a fixed pair and says whether the engine can score at all. It

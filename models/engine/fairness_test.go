@@ -9,6 +9,10 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"plumbline/scorers/entail"
 )
 
 const (
@@ -24,7 +28,7 @@ const (
 // waitingCall is a call with n jobs in the queue.
 func waitingCall(t *testing.T, q *queue, n int) *call {
 	t.Helper()
-	c := &call{ctx: t.Context()}
+	c := newCall(t.Context(), 0)
 	for i := range n {
 		q.push(c, job{index: i})
 	}
@@ -83,10 +87,49 @@ func TestALargeCallIsNotStarvedBySmallOnes(t *testing.T) {
 	}
 }
 
+// TestSmallCallsOfOneRequestCountTogether: a request of many small calls waits
+// like one large call.
+func TestSmallCallsOfOneRequestCountTogether(t *testing.T) {
+	q := newQueue(10)
+	ctx := entail.WithAccount(t.Context())
+	for range 3 * inTurn {
+		q.push(newCall(ctx, 1), job{})
+	}
+	turns(q, inTurn)
+	q.push(newCall(ctx, 1), job{})
+	small := waitingCall(t, q, 1)
+	if got := turns(q, 1)[0]; got != small {
+		t.Error("a call of the request that had more goes first")
+	}
+}
+
 // TestInteractiveCallsBesideAFlood measures interactive calls alone and beside a
-// flood of batch calls, in the time of a bubble: what it finds is the schedule's
-// doing and not the machine's.
+// flood of batch requests, in the time of a bubble: what it finds is the schedule's
+// doing and not the machine's. The requests are one call of many pairs each, or
+// many calls of a few, some at a time, as a batch of small answers is.
 func TestInteractiveCallsBesideAFlood(t *testing.T) {
+	t.Run("large calls", func(t *testing.T) {
+		besideAFlood(t, func(ctx context.Context, e *Engine) {
+			_, _ = e.Verify(ctx, hypotheses(strings.Split(strings.Repeat("f", floodPairs), "")...))
+		})
+	})
+	t.Run("small calls", func(t *testing.T) {
+		besideAFlood(t, func(ctx context.Context, e *Engine) {
+			ctx = entail.WithAccount(ctx)
+			var items errgroup.Group
+			items.SetLimit(4)
+			for range floodPairs / interactivePairs {
+				items.Go(func() error {
+					_, err := e.Verify(ctx, hypotheses(slices.Repeat([]string{"f"}, interactivePairs)...))
+					return err
+				})
+			}
+			_ = items.Wait()
+		})
+	})
+}
+
+func besideAFlood(t *testing.T, request func(context.Context, *Engine)) {
 	synctest.Test(t, func(t *testing.T) {
 		const workers = 2
 		var flooded atomic.Int64
@@ -103,7 +146,7 @@ func TestInteractiveCallsBesideAFlood(t *testing.T) {
 		for range floodCallers {
 			flood.Go(func() {
 				for ctx.Err() == nil {
-					_, _ = e.Verify(ctx, hypotheses(strings.Split(strings.Repeat("f", floodPairs), "")...))
+					request(ctx, e)
 				}
 			})
 		}

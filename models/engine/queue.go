@@ -13,12 +13,14 @@ import (
 // call is one Verify call. Its goroutine prepares jobs and receives outcomes;
 // nothing of it is shared but what the queue guards.
 type call struct {
-	ctx  context.Context
-	done chan outcome
-	// jobs wait for a worker, and given is how many went to one; guarded by the
-	// queue's lock.
-	jobs  []job
-	given int
+	ctx     context.Context
+	done    chan outcome
+	account *entail.Account // of the request that the call belongs to
+	jobs    []job           // wait for a worker; guarded by the queue's lock
+}
+
+func newCall(ctx context.Context, slots int) *call {
+	return &call{ctx: ctx, done: make(chan outcome, slots), account: entail.AccountOf(ctx)}
 }
 
 // job is one tokenised pair.
@@ -39,13 +41,13 @@ type outcome struct {
 const inTurn = 8
 
 // queue hands jobs to workers. The calls that have jobs stand in a line, and one
-// that has given a job goes to its end. The next job is that of the call which
-// has given the fewest so far, of equals the first in the line: an interactive
-// call of a few pairs therefore goes ahead of calls that have had more from the
-// model, without saying that it is one (least attained service; Kleinrock,
-// Queueing Systems II, 1976, calls it foreground-background). One turn in inTurn
-// goes to the call that has given the most, so that no stream of small calls
-// starves a large one.
+// that has given a job goes to its end. The next job is that of the call whose
+// request has had the fewest so far, of equals the first in the line: an
+// interactive call of a few pairs therefore goes ahead of requests that have had
+// more from the model, without saying that it is one (least attained service;
+// Kleinrock, Queueing Systems II, 1976, calls it foreground-background). One turn
+// in inTurn goes to the request that has had the most, so that no stream of small
+// calls starves a large one.
 // The queue is bounded: maxCalls calls, each with as many jobs as its channel
 // of outcomes has room for.
 type queue struct {
@@ -115,7 +117,7 @@ func (q *queue) next() (*call, job, bool) {
 			q.turns++
 			j := c.jobs[0]
 			c.jobs = c.jobs[1:]
-			c.given++
+			c.account.Charge()
 			if len(c.jobs) > 0 {
 				q.line = append(q.line, c)
 			}
@@ -134,10 +136,10 @@ func (q *queue) favoured() int {
 	if q.turns%inTurn == inTurn-1 {
 		sign = -1
 	}
-	best := 0
+	best, least := 0, 0
 	for i, c := range q.line {
-		if sign*c.given < sign*q.line[best].given {
-			best = i
+		if had := sign * c.account.Had(); i == 0 || had < least {
+			best, least = i, had
 		}
 	}
 	return best

@@ -12,6 +12,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"plumbline/scorers/entail"
 	"plumbline/server/fault"
 	"plumbline/server/metrics"
 )
@@ -144,7 +145,7 @@ func sizeOf(message any) int {
 func (p *Policy) run(ctx context.Context, call *Call, handle func(context.Context) error) error {
 	start := time.Now()
 	end := p.metrics.Begin(call.Procedure, call.Protocol)
-	err := fault.From(p.tracked(ctx, handle))
+	err := fault.From(p.tracked(entail.WithAccount(ctx), handle))
 	took := time.Since(start)
 	code := "OK"
 	if err != nil {

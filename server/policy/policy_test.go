@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/scorers/entail"
 	"plumbline/server/fault"
 	"plumbline/server/metrics"
 	"plumbline/server/policy"
@@ -282,6 +283,36 @@ func TestStreamsTakePlacesWithoutWaiting(t *testing.T) {
 	}
 	if err := f.Open(t.Context(), call(), func(context.Context, policy.Meter) error { return nil }); err != nil {
 		t.Errorf("after the first has ended: %v", err)
+	}
+}
+
+// TestEachCallHasOneAccount, so that verifiers share themselves between requests
+// and not between the items of one.
+func TestEachCallHasOneAccount(t *testing.T) {
+	f := newFixture(policy.Limits{})
+	var accounts []*entail.Account
+	note := func(ctx context.Context) { accounts = append(accounts, entail.AccountOf(ctx)) }
+	for range 2 {
+		if _, err := f.do(t.Context(), call(), func(ctx context.Context, r *request) (*response, error) {
+			note(ctx)
+			note(ctx)
+			return good(ctx, r)
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Open(t.Context(), call(), func(ctx context.Context, _ policy.Meter) error {
+		note(ctx)
+		note(ctx)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if len(accounts) != 6 || accounts[0] != accounts[1] || accounts[2] != accounts[3] || accounts[4] != accounts[5] {
+		t.Error("a call has several accounts")
+	}
+	if accounts[0] == accounts[2] || accounts[2] == accounts[4] {
+		t.Error("calls share an account")
 	}
 }
 
