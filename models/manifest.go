@@ -108,7 +108,8 @@ type Manifest struct {
 	// Languages are the BCP 47 codes that the model was made for.
 	Languages []string `json:"languages"`
 	// Epsilon bounds, for single-pair runs at exact length, how far the
-	// probability of a pair may move with its neighbours in a call.
+	// probability of a pair may move with its neighbours in a call. The engine
+	// holds a few pairs to it when it opens the model.
 	Epsilon float64 `json:"epsilon"`
 	// License is the SPDX identifier of the weights' licence.
 	License string `json:"license"`

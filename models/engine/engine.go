@@ -113,7 +113,45 @@ func open(model *models.Model, tokens Tokenizer, config Config) (*Engine, error)
 		}
 		runners = append(runners, r)
 	}
-	return start(model, tokens, runners, config.MaxCalls, session.Close), nil
+	e := start(model, tokens, runners, config.MaxCalls, session.Close)
+	if err := e.checkEpsilon(); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+// checkEpsilon scores a few pairs each alone and then side by side, and holds
+// the difference to the manifest's epsilon: this build of the library, on this
+// processor, must keep what was published with the weights.
+func (e *Engine) checkEpsilon() error {
+	pairs := []entail.Pair{
+		{Premise: "The mill closed in 1889.", Hypothesis: "It closed in May."},
+		{Premise: "Snow.", Hypothesis: "Nobody saw it."},
+		{Premise: "He sold the mill.", Hypothesis: "He sold it."},
+	}
+	var alone []entail.Result
+	for _, pair := range pairs {
+		batch, err := e.Verify(context.Background(), []entail.Pair{pair})
+		if err != nil {
+			return err
+		}
+		alone = append(alone, batch.Results...)
+	}
+	together, err := e.Verify(context.Background(), pairs)
+	if err != nil {
+		return err
+	}
+	for i, a := range alone {
+		b := together.Results[i]
+		if err := errors.Join(a.Err, b.Err); err != nil {
+			return fmt.Errorf("model %s scores no pair: %w", e.manifest.Name, err)
+		}
+		if moved := math.Abs(a.Scores.Entailment - b.Scores.Entailment); moved > e.manifest.Epsilon {
+			return fmt.Errorf("model %s: a pair's probability moves by %.2g with the pairs beside it, more than its manifest's epsilon of %g; "+
+				"set epsilon to what its users may expect", e.manifest.Name, moved, e.manifest.Epsilon)
+		}
+	}
+	return nil
 }
 
 // start builds an engine over its runners. closeSession is called after the

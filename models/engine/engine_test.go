@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -372,5 +373,27 @@ func TestSoftmaxOfExtremeLogits(t *testing.T) {
 	p, err = softmax([]float32{1000, 1000, 1000})
 	if err != nil || math.Abs(p[0]+p[1]+p[2]-1) > 1e-15 {
 		t.Errorf("= %v, %v", p, err)
+	}
+}
+
+// TestEpsilonIsHeld: a model whose answers move with what ran before is refused,
+// unless its manifest says so.
+func TestEpsilonIsHeld(t *testing.T) {
+	var runs atomic.Int64
+	e := startFake(t, 2, 0, func(context.Context, []int64) ([]float32, error) {
+		return []float32{0, float32(runs.Add(1)) / 10, 0}, nil
+	})
+	e.manifest.MaxTokens = 512
+	if err := e.checkEpsilon(); err == nil || !strings.Contains(err.Error(), "epsilon of 0") {
+		t.Errorf("got %v", err)
+	}
+	e.manifest.Epsilon = 1
+	if err := e.checkEpsilon(); err != nil {
+		t.Errorf("within epsilon: %v", err)
+	}
+	silent := startFake(t, 1, 0, func(context.Context, []int64) ([]float32, error) { return []float32{0, float32(math.NaN()), 0}, nil })
+	silent.manifest.MaxTokens = 512
+	if err := silent.checkEpsilon(); !errors.Is(err, ErrNotFinite) {
+		t.Errorf("a model without answers: %v", err)
 	}
 }

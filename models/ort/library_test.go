@@ -125,36 +125,3 @@ func TestOneProcessHasOneLibrary(t *testing.T) {
 		t.Errorf("%d users after the last Close", environment.users)
 	}
 }
-
-func TestRunRefusesWhatDoesNotFit(t *testing.T) {
-	model, err := bundled.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	session, err := Open(Library{Path: orttest.Library(t)}, model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	runner, err := session.NewRunner()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct{ ids, types int }{{0, 0}, {513, 513}, {4, 3}} {
-		if _, err := runner.Run(t.Context(), make([]int64, c.ids), make([]int64, c.types)); err == nil {
-			t.Errorf("%d ids and %d types were run", c.ids, c.types)
-		}
-	}
-	// An id outside the vocabulary is the library's error, not a crash.
-	if _, err := runner.Run(t.Context(), []int64{1 << 40}, []int64{0}); err == nil {
-		t.Error("an id outside the vocabulary was run")
-	}
-	if logits, err := runner.Run(t.Context(), []int64{101, 102}, []int64{0, 0}); err != nil || len(logits) != 3 {
-		t.Errorf("after errors: %v, %v", logits, err)
-	}
-	if err := runner.Close(); err != nil {
-		t.Error(err)
-	}
-	if err := session.Close(); err != nil {
-		t.Error(err)
-	}
-}
