@@ -5,9 +5,12 @@ import (
 	"errors"
 	"io"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
@@ -193,6 +196,60 @@ func TestStreamBoundsItsWork(t *testing.T) {
 	if most > maxInFlight {
 		t.Errorf("%d claims at a time", most)
 	}
+}
+
+// TestStreamReadsNoFasterThanItAnswers: whether the model or the client's reading
+// is slow, no more is received than can be worked on.
+func TestStreamReadsNoFasterThanItAnswers(t *testing.T) {
+	frames := []*plumblinev1.StreamScoreGroundingRequest{startFrame(evidenceOf("Anything."))}
+	for range 100 {
+		frames = append(frames, claimFrame("", "A claim."))
+	}
+	for name, slowClient := range map[string]bool{"slow model": false, "slow client": true} {
+		t.Run(name, func(t *testing.T) {
+			v := entailtest.Func(func(entail.Pair) (entail.Scores, error) {
+				if !slowClient {
+					time.Sleep(time.Millisecond)
+				}
+				return entailtest.Support(1), nil
+			})
+			var received, answered, most atomic.Int64
+			next := replay(slices.Clone(frames))
+			err := newScorer(t).Stream(t.Context(), v, func() (*plumblinev1.StreamScoreGroundingRequest, error) {
+				most.Store(max(most.Load(), received.Add(1)-answered.Load()))
+				return next()
+			}, func(*plumblinev1.StreamScoreGroundingResponse) error {
+				if slowClient {
+					time.Sleep(time.Millisecond)
+				}
+				answered.Add(1)
+				return nil
+			})
+			// Beside the claims that are scored: the start, a claim that waits for
+			// its place, and the next one.
+			if err != nil || most.Load() > maxInFlight+3 {
+				t.Errorf("%d messages were received and not answered: %v", most.Load(), err)
+			}
+			if answered.Load() != int64(len(frames)) {
+				t.Errorf("%d answers to %d messages", answered.Load(), len(frames))
+			}
+		})
+	}
+}
+
+// TestStreamEndsAtItsDeadline whatever the model does.
+func TestStreamEndsAtItsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		p := newPipe()
+		done := p.run(ctx, newScorer(t), entailtest.NewBlocking(neutral()))
+		p.frames <- startFrame(evidenceOf("Anything."))
+		p.frames <- claimFrame("", "A claim.")
+		if err := <-done; !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+	})
 }
 
 // TestStreamStops: when the call is cancelled, when the peer is gone, and when
