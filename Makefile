@@ -47,10 +47,12 @@ bench: setup ## Run the benchmarks.
 	go test -run '^$$' -bench . -benchmem ./...
 
 .PHONY: generate
-generate: ## Generate Go from proto/ and verifiers/protocols/.
+generate: ## Generate Go and Python from proto/ and verifiers/protocols/.
 	scripts/protodeps
 	$(TOOL) buf generate
 	$(TOOL) buf generate --template buf.gen.protocols.yaml
+	scripts/python-venv lint-venv tools/lint/requirements.txt
+	.cache/lint-venv/bin/python client/python/scripts/generate
 
 .PHONY: lint
 lint: ## Check formatting, layers, schema, generated code, scripts and Dockerfile.

@@ -311,8 +311,8 @@ func (g *graded) remark(passages []passage) string {
 	if g.parts > 1 {
 		parts = append(parts, fmt.Sprintf("the least of the claim's %d parts", g.parts))
 	}
-	if g.best.with >= 0 {
-		parts = append(parts, fmt.Sprintf("joined with passage %q", passageID(passages, g.best.with)))
+	if with := g.best.with; with != nil {
+		parts = append(parts, fmt.Sprintf("joined with passage %q", passageID(passages, with.passage)))
 	}
 	return strings.Join(parts, "; ")
 }

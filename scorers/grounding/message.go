@@ -189,9 +189,12 @@ func (g *graded) message(passages []passage, contradictionThreshold float64) *pl
 		return out
 	}
 	out.Support.Reason = g.remark(passages)
-	out.Best = g.best.message(passages)
+	out.Best = g.best.chunk.message(passages)
+	if with := g.best.with; with != nil {
+		out.Joined = with.message(passages)
+	}
 	if noContradiction == nil && g.contradiction >= contradictionThreshold {
-		out.Contradicting = g.against.message(passages)
+		out.Contradicting = g.against.chunk.message(passages)
 	}
 	seen := map[plumblinev1.Flag]bool{}
 	for _, m := range g.mismatches {
@@ -207,9 +210,9 @@ func (g *graded) message(passages []passage, contradictionThreshold float64) *pl
 // maxQuote is how many bytes of a chunk are quoted.
 const maxQuote = 500
 
-func (h hit) message(passages []passage) *plumblinev1.BestChunk {
-	span := h.chunk.span
-	quote := passages[h.chunk.passage].text[span.Start:span.End]
+func (c chunk) message(passages []passage) *plumblinev1.BestChunk {
+	span := c.span
+	quote := passages[c.passage].text[span.Start:span.End]
 	if len(quote) > maxQuote {
 		end := maxQuote
 		for !utf8.RuneStart(quote[end]) {
@@ -218,7 +221,7 @@ func (h hit) message(passages []passage) *plumblinev1.BestChunk {
 		quote = quote[:end] + "…"
 	}
 	return &plumblinev1.BestChunk{
-		EvidenceId: passageID(passages, h.chunk.passage),
+		EvidenceId: passageID(passages, c.passage),
 		Start:      uint32(span.Start), End: uint32(span.End), Quote: quote,
 	}
 }

@@ -14,8 +14,7 @@ import (
 // hit is a chunk and what it gave a hypothesis.
 type hit struct {
 	chunk chunk
-	// with is the other passage of a joined premise, or -1.
-	with  int
+	with  *chunk // the other chunk of a joined premise, or nil
 	value float64
 	ok    bool
 }
@@ -39,7 +38,7 @@ type job struct {
 type pair struct {
 	job   *job
 	chunk chunk
-	with  int // the other passage of a joined premise, or -1
+	with  *chunk // the other chunk of a joined premise, or nil
 }
 
 // maxPairs is how many pairs one call of the verifier has at most: enough to
@@ -66,7 +65,7 @@ func (v *verification) run(ctx context.Context, jobs []*job) {
 	v.askAll(ctx, func(yield func(pair) bool) {
 		for _, j := range jobs {
 			for _, c := range j.set.chunks {
-				if !yield(pair{job: j, chunk: c, with: -1}) {
+				if !yield(pair{job: j, chunk: c}) {
 					return
 				}
 			}
@@ -147,7 +146,7 @@ func (v *verification) ask(ctx context.Context, batch []pair) ([]pair, error) {
 		r := got.Results[i]
 		if first, second, ok := v.halves(p, r.Err); ok {
 			p.job.left++
-			again = append(again, pair{p.job, first, -1}, pair{p.job, second, -1})
+			again = append(again, pair{job: p.job, chunk: first}, pair{job: p.job, chunk: second})
 			continue
 		}
 		p.job.take(p, r)
@@ -160,7 +159,7 @@ func (v *verification) ask(ctx context.Context, batch []pair) ([]pair, error) {
 // one that was described.
 func (v *verification) halves(p pair, err error) (first, second chunk, ok bool) {
 	var m *score.Missing
-	if p.with >= 0 || !errors.As(err, &m) || m.Status != plumblinev1.Status_STATUS_TOO_LONG {
+	if p.with != nil || !errors.As(err, &m) || m.Status != plumblinev1.Status_STATUS_TOO_LONG {
 		return chunk{}, chunk{}, false
 	}
 	return p.chunk.halve()
@@ -186,14 +185,14 @@ func (j *job) take(p pair, r entail.Result) {
 	}
 	support := hit{chunk: p.chunk, with: p.with, value: s.Entailment, ok: true}
 	j.best = better(j.best, support)
-	if p.with >= 0 || p.chunk.fine {
+	if p.with != nil || p.chunk.fine {
 		return // joined passages contradict where one of them does, and a sentence out of its context contradicts much
 	}
 	if best := j.passages; best != nil {
 		best[p.chunk.passage] = better(best[p.chunk.passage], support)
 	}
 	j.two = j.two || !s.ThreeClass
-	j.against = better(j.against, hit{chunk: p.chunk, with: -1, value: s.Contradiction, ok: true})
+	j.against = better(j.against, hit{chunk: p.chunk, value: s.Contradiction, ok: true})
 }
 
 func probability(p float64) bool { return p >= 0 && p <= 1 }
@@ -226,7 +225,7 @@ func (v *verification) joined(j *job) []pair {
 		for _, b := range best[i+1:] {
 			c := a.chunk
 			c.premise = joinTexts(c.premise, b.chunk.premise)
-			pairs = append(pairs, pair{job: j, chunk: c, with: b.chunk.passage})
+			pairs = append(pairs, pair{job: j, chunk: c, with: &b.chunk})
 		}
 	}
 	return pairs

@@ -490,7 +490,9 @@ type ScoreGroundingRequest struct {
 	// If at least 2: claims are also scored against pairs of passages, joined
 	// two by two out of this many with the highest single support, so that
 	// support which only two passages together give is seen. Evidence is then
-	// cut finer, for two chunks to fit together. Not used in MODE_MINICHECK.
+	// cut finer, for two chunks to fit together. A further passage can then lower
+	// a claim's support, since other pairs may be joined. Not used in
+	// MODE_MINICHECK.
 	MultiHop uint32 `protobuf:"varint,13,opt,name=multi_hop,json=multiHop,proto3" json:"multi_hop,omitempty"`
 	// Score questions, greetings, refusals and headings as if they were facts.
 	ScoreAllKinds bool `protobuf:"varint,14,opt,name=score_all_kinds,json=scoreAllKinds,proto3" json:"score_all_kinds,omitempty"`
@@ -873,7 +875,10 @@ type GroundedClaim struct {
 	// The details of the flags.
 	Mismatches []*Mismatch `protobuf:"bytes,14,rep,name=mismatches,proto3" json:"mismatches,omitempty"`
 	// The index of the candidate in answers that the claim belongs to.
-	AnswerIndex   uint32 `protobuf:"varint,15,opt,name=answer_index,json=answerIndex,proto3" json:"answer_index,omitempty"`
+	AnswerIndex uint32 `protobuf:"varint,15,opt,name=answer_index,json=answerIndex,proto3" json:"answer_index,omitempty"`
+	// With multi_hop, the chunk that was joined with best; absent if best alone
+	// gave the support.
+	Joined        *BestChunk `protobuf:"bytes,16,opt,name=joined,proto3" json:"joined,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1011,6 +1016,13 @@ func (x *GroundedClaim) GetAnswerIndex() uint32 {
 		return x.AnswerIndex
 	}
 	return 0
+}
+
+func (x *GroundedClaim) GetJoined() *BestChunk {
+	if x != nil {
+		return x.Joined
+	}
+	return nil
 }
 
 // GroundedAnswer summarises one candidate of a beam.
@@ -1892,7 +1904,7 @@ const file_plumbline_v1_grounding_proto_rawDesc = "" +
 	"\x05quote\x18\x04 \x01(\tR\x05quote\"F\n" +
 	"\bMismatch\x12&\n" +
 	"\x04flag\x18\x01 \x01(\x0e2\x12.plumbline.v1.FlagR\x04flag\x12\x12\n" +
-	"\x04text\x18\x02 \x01(\tR\x04text\"\xfa\x04\n" +
+	"\x04text\x18\x02 \x01(\tR\x04text\"\xab\x05\n" +
 	"\rGroundedClaim\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\tR\x02id\x12\x12\n" +
 	"\x04text\x18\x02 \x01(\tR\x04text\x12\x1e\n" +
@@ -1913,7 +1925,8 @@ const file_plumbline_v1_grounding_proto_rawDesc = "" +
 	"\n" +
 	"mismatches\x18\x0e \x03(\v2\x16.plumbline.v1.MismatchR\n" +
 	"mismatches\x12!\n" +
-	"\fanswer_index\x18\x0f \x01(\rR\vanswerIndex\"\xaa\x02\n" +
+	"\fanswer_index\x18\x0f \x01(\rR\vanswerIndex\x12/\n" +
+	"\x06joined\x18\x10 \x01(\v2\x17.plumbline.v1.BestChunkR\x06joined\"\xaa\x02\n" +
 	"\x0eGroundedAnswer\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\rR\x05index\x12,\n" +
 	"\x06status\x18\x02 \x01(\x0e2\x14.plumbline.v1.StatusR\x06status\x12\x16\n" +
@@ -2062,42 +2075,43 @@ var file_plumbline_v1_grounding_proto_depIdxs = []int32{
 	9,  // 13: plumbline.v1.GroundedClaim.contradicting:type_name -> plumbline.v1.BestChunk
 	3,  // 14: plumbline.v1.GroundedClaim.flags:type_name -> plumbline.v1.Flag
 	10, // 15: plumbline.v1.GroundedClaim.mismatches:type_name -> plumbline.v1.Mismatch
-	22, // 16: plumbline.v1.GroundedAnswer.status:type_name -> plumbline.v1.Status
-	23, // 17: plumbline.v1.GroundedAnswer.g_mean:type_name -> plumbline.v1.Score
-	23, // 18: plumbline.v1.GroundedAnswer.g_min:type_name -> plumbline.v1.Score
-	2,  // 19: plumbline.v1.GroundedAnswer.verdict:type_name -> plumbline.v1.Verdict
-	22, // 20: plumbline.v1.ScoreGroundingResponse.status:type_name -> plumbline.v1.Status
-	11, // 21: plumbline.v1.ScoreGroundingResponse.claims:type_name -> plumbline.v1.GroundedClaim
-	23, // 22: plumbline.v1.ScoreGroundingResponse.g_mean:type_name -> plumbline.v1.Score
-	23, // 23: plumbline.v1.ScoreGroundingResponse.g_min:type_name -> plumbline.v1.Score
-	23, // 24: plumbline.v1.ScoreGroundingResponse.support_rate:type_name -> plumbline.v1.Score
-	13, // 25: plumbline.v1.ScoreGroundingResponse.coverage:type_name -> plumbline.v1.EvidenceCoverage
-	12, // 26: plumbline.v1.ScoreGroundingResponse.answers:type_name -> plumbline.v1.GroundedAnswer
-	2,  // 27: plumbline.v1.ScoreGroundingResponse.verdict:type_name -> plumbline.v1.Verdict
-	24, // 28: plumbline.v1.ScoreGroundingResponse.model:type_name -> plumbline.v1.ModelInfo
-	21, // 29: plumbline.v1.ScoreGroundingResponse.fail_mode:type_name -> plumbline.v1.FailMode
-	25, // 30: plumbline.v1.ScoreGroundingResponse.timing:type_name -> plumbline.v1.Timing
-	7,  // 31: plumbline.v1.BatchScoreGroundingRequest.requests:type_name -> plumbline.v1.ScoreGroundingRequest
-	14, // 32: plumbline.v1.ScoreGroundingResult.response:type_name -> plumbline.v1.ScoreGroundingResponse
-	26, // 33: plumbline.v1.ScoreGroundingResult.error:type_name -> plumbline.v1.ItemError
-	16, // 34: plumbline.v1.BatchScoreGroundingResponse.results:type_name -> plumbline.v1.ScoreGroundingResult
-	7,  // 35: plumbline.v1.StreamScoreGroundingRequest.start:type_name -> plumbline.v1.ScoreGroundingRequest
-	6,  // 36: plumbline.v1.StreamScoreGroundingRequest.claim:type_name -> plumbline.v1.Claim
-	19, // 37: plumbline.v1.StreamScoreGroundingRequest.finish:type_name -> plumbline.v1.StreamFinish
-	11, // 38: plumbline.v1.StreamScoreGroundingResponse.claim:type_name -> plumbline.v1.GroundedClaim
-	14, // 39: plumbline.v1.StreamScoreGroundingResponse.summary:type_name -> plumbline.v1.ScoreGroundingResponse
-	26, // 40: plumbline.v1.StreamScoreGroundingResponse.error:type_name -> plumbline.v1.ItemError
-	7,  // 41: plumbline.v1.GroundingService.ScoreGrounding:input_type -> plumbline.v1.ScoreGroundingRequest
-	15, // 42: plumbline.v1.GroundingService.BatchScoreGrounding:input_type -> plumbline.v1.BatchScoreGroundingRequest
-	18, // 43: plumbline.v1.GroundingService.StreamScoreGrounding:input_type -> plumbline.v1.StreamScoreGroundingRequest
-	14, // 44: plumbline.v1.GroundingService.ScoreGrounding:output_type -> plumbline.v1.ScoreGroundingResponse
-	17, // 45: plumbline.v1.GroundingService.BatchScoreGrounding:output_type -> plumbline.v1.BatchScoreGroundingResponse
-	20, // 46: plumbline.v1.GroundingService.StreamScoreGrounding:output_type -> plumbline.v1.StreamScoreGroundingResponse
-	44, // [44:47] is the sub-list for method output_type
-	41, // [41:44] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	9,  // 16: plumbline.v1.GroundedClaim.joined:type_name -> plumbline.v1.BestChunk
+	22, // 17: plumbline.v1.GroundedAnswer.status:type_name -> plumbline.v1.Status
+	23, // 18: plumbline.v1.GroundedAnswer.g_mean:type_name -> plumbline.v1.Score
+	23, // 19: plumbline.v1.GroundedAnswer.g_min:type_name -> plumbline.v1.Score
+	2,  // 20: plumbline.v1.GroundedAnswer.verdict:type_name -> plumbline.v1.Verdict
+	22, // 21: plumbline.v1.ScoreGroundingResponse.status:type_name -> plumbline.v1.Status
+	11, // 22: plumbline.v1.ScoreGroundingResponse.claims:type_name -> plumbline.v1.GroundedClaim
+	23, // 23: plumbline.v1.ScoreGroundingResponse.g_mean:type_name -> plumbline.v1.Score
+	23, // 24: plumbline.v1.ScoreGroundingResponse.g_min:type_name -> plumbline.v1.Score
+	23, // 25: plumbline.v1.ScoreGroundingResponse.support_rate:type_name -> plumbline.v1.Score
+	13, // 26: plumbline.v1.ScoreGroundingResponse.coverage:type_name -> plumbline.v1.EvidenceCoverage
+	12, // 27: plumbline.v1.ScoreGroundingResponse.answers:type_name -> plumbline.v1.GroundedAnswer
+	2,  // 28: plumbline.v1.ScoreGroundingResponse.verdict:type_name -> plumbline.v1.Verdict
+	24, // 29: plumbline.v1.ScoreGroundingResponse.model:type_name -> plumbline.v1.ModelInfo
+	21, // 30: plumbline.v1.ScoreGroundingResponse.fail_mode:type_name -> plumbline.v1.FailMode
+	25, // 31: plumbline.v1.ScoreGroundingResponse.timing:type_name -> plumbline.v1.Timing
+	7,  // 32: plumbline.v1.BatchScoreGroundingRequest.requests:type_name -> plumbline.v1.ScoreGroundingRequest
+	14, // 33: plumbline.v1.ScoreGroundingResult.response:type_name -> plumbline.v1.ScoreGroundingResponse
+	26, // 34: plumbline.v1.ScoreGroundingResult.error:type_name -> plumbline.v1.ItemError
+	16, // 35: plumbline.v1.BatchScoreGroundingResponse.results:type_name -> plumbline.v1.ScoreGroundingResult
+	7,  // 36: plumbline.v1.StreamScoreGroundingRequest.start:type_name -> plumbline.v1.ScoreGroundingRequest
+	6,  // 37: plumbline.v1.StreamScoreGroundingRequest.claim:type_name -> plumbline.v1.Claim
+	19, // 38: plumbline.v1.StreamScoreGroundingRequest.finish:type_name -> plumbline.v1.StreamFinish
+	11, // 39: plumbline.v1.StreamScoreGroundingResponse.claim:type_name -> plumbline.v1.GroundedClaim
+	14, // 40: plumbline.v1.StreamScoreGroundingResponse.summary:type_name -> plumbline.v1.ScoreGroundingResponse
+	26, // 41: plumbline.v1.StreamScoreGroundingResponse.error:type_name -> plumbline.v1.ItemError
+	7,  // 42: plumbline.v1.GroundingService.ScoreGrounding:input_type -> plumbline.v1.ScoreGroundingRequest
+	15, // 43: plumbline.v1.GroundingService.BatchScoreGrounding:input_type -> plumbline.v1.BatchScoreGroundingRequest
+	18, // 44: plumbline.v1.GroundingService.StreamScoreGrounding:input_type -> plumbline.v1.StreamScoreGroundingRequest
+	14, // 45: plumbline.v1.GroundingService.ScoreGrounding:output_type -> plumbline.v1.ScoreGroundingResponse
+	17, // 46: plumbline.v1.GroundingService.BatchScoreGrounding:output_type -> plumbline.v1.BatchScoreGroundingResponse
+	20, // 47: plumbline.v1.GroundingService.StreamScoreGrounding:output_type -> plumbline.v1.StreamScoreGroundingResponse
+	45, // [45:48] is the sub-list for method output_type
+	42, // [42:45] is the sub-list for method input_type
+	42, // [42:42] is the sub-list for extension type_name
+	42, // [42:42] is the sub-list for extension extendee
+	0,  // [0:42] is the sub-list for field type_name
 }
 
 func init() { file_plumbline_v1_grounding_proto_init() }

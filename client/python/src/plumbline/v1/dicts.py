@@ -581,7 +581,8 @@ class ScoreGroundingRequestDict(TypedDict, total=False):
     multi_hop: int
     """If at least 2: claims are also scored against pairs of passages, joined two by two out of
     this many with the highest single support, so that support which only two passages together
-    give is seen. Evidence is then cut finer, for two chunks to fit together. Not used in
+    give is seen. Evidence is then cut finer, for two chunks to fit together. A further passage
+    can then lower a claim's support, since other pairs may be joined. Not used in
     MODE_MINICHECK."""
     score_all_kinds: bool
     """Score questions, greetings, refusals and headings as if they were facts."""

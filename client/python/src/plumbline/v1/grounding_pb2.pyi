@@ -157,7 +157,7 @@ class Mismatch(_message.Message):
     def __init__(self, flag: _Optional[_Union[Flag, str]] = ..., text: _Optional[str] = ...) -> None: ...
 
 class GroundedClaim(_message.Message):
-    __slots__ = ("id", "text", "hypothesis", "span", "kind", "status", "reason", "support", "contradiction", "verdict", "best", "contradicting", "flags", "mismatches", "answer_index")
+    __slots__ = ("id", "text", "hypothesis", "span", "kind", "status", "reason", "support", "contradiction", "verdict", "best", "contradicting", "flags", "mismatches", "answer_index", "joined")
     ID_FIELD_NUMBER: _ClassVar[int]
     TEXT_FIELD_NUMBER: _ClassVar[int]
     HYPOTHESIS_FIELD_NUMBER: _ClassVar[int]
@@ -173,6 +173,7 @@ class GroundedClaim(_message.Message):
     FLAGS_FIELD_NUMBER: _ClassVar[int]
     MISMATCHES_FIELD_NUMBER: _ClassVar[int]
     ANSWER_INDEX_FIELD_NUMBER: _ClassVar[int]
+    JOINED_FIELD_NUMBER: _ClassVar[int]
     id: str
     text: str
     hypothesis: str
@@ -188,7 +189,8 @@ class GroundedClaim(_message.Message):
     flags: _containers.RepeatedScalarFieldContainer[Flag]
     mismatches: _containers.RepeatedCompositeFieldContainer[Mismatch]
     answer_index: int
-    def __init__(self, id: _Optional[str] = ..., text: _Optional[str] = ..., hypothesis: _Optional[str] = ..., span: _Optional[_Union[Span, _Mapping]] = ..., kind: _Optional[_Union[ClaimKind, str]] = ..., status: _Optional[_Union[_common_pb2.Status, str]] = ..., reason: _Optional[str] = ..., support: _Optional[_Union[_common_pb2.Score, _Mapping]] = ..., contradiction: _Optional[_Union[_common_pb2.Score, _Mapping]] = ..., verdict: _Optional[_Union[Verdict, str]] = ..., best: _Optional[_Union[BestChunk, _Mapping]] = ..., contradicting: _Optional[_Union[BestChunk, _Mapping]] = ..., flags: _Optional[_Iterable[_Union[Flag, str]]] = ..., mismatches: _Optional[_Iterable[_Union[Mismatch, _Mapping]]] = ..., answer_index: _Optional[int] = ...) -> None: ...
+    joined: BestChunk
+    def __init__(self, id: _Optional[str] = ..., text: _Optional[str] = ..., hypothesis: _Optional[str] = ..., span: _Optional[_Union[Span, _Mapping]] = ..., kind: _Optional[_Union[ClaimKind, str]] = ..., status: _Optional[_Union[_common_pb2.Status, str]] = ..., reason: _Optional[str] = ..., support: _Optional[_Union[_common_pb2.Score, _Mapping]] = ..., contradiction: _Optional[_Union[_common_pb2.Score, _Mapping]] = ..., verdict: _Optional[_Union[Verdict, str]] = ..., best: _Optional[_Union[BestChunk, _Mapping]] = ..., contradicting: _Optional[_Union[BestChunk, _Mapping]] = ..., flags: _Optional[_Iterable[_Union[Flag, str]]] = ..., mismatches: _Optional[_Iterable[_Union[Mismatch, _Mapping]]] = ..., answer_index: _Optional[int] = ..., joined: _Optional[_Union[BestChunk, _Mapping]] = ...) -> None: ...
 
 class GroundedAnswer(_message.Message):
     __slots__ = ("index", "status", "reason", "g_mean", "g_min", "scored", "not_scored", "verdict")
