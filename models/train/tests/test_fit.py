@@ -56,7 +56,7 @@ def test_batches_hold_every_example_within_the_budget():
 def test_padding_does_not_change_what_a_pair_scores():
     torch.manual_seed(0)
     for pooling in ("cls", "mean", "claim"):
-        made = model.start("minilm", pooling).eval()
+        made = model.start("minilm", pooling, Path()).eval()
         encoded = fit.encode([Row("A cat sat.", "It sat.", 0), Row("Cats. " * 30, "It sat.", 0)], model.tokenizer(), 128)
         with torch.no_grad():
             alone = fit._padded(encoded[:1])
@@ -77,6 +77,17 @@ def test_a_run_that_stops_goes_on_as_if_it_had_not(data: Path, tmp_path: Path):
     second.fit()
     unbroken = torch.load(whole / "state.pt", weights_only=True)["model"]
     assert all(torch.equal(unbroken[name], weights) for name, weights in second.model.state_dict().items())
+
+
+def test_a_run_goes_on_from_another(data: Path, tmp_path: Path):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for out in (first, second):
+        out.mkdir()
+    fit.Run(TINY, data, first, 0, 1).fit()
+    run = fit.Run(replace(TINY, init="first"), data, second, 0, 1)
+    saved = model.Verifier(TINY.pooling)
+    model.load(saved, first)
+    assert all(torch.equal(run.model.state_dict()[name], weights) for name, weights in saved.state_dict().items())
 
 
 def test_an_exported_run_answers_as_the_model_does(data: Path, tmp_path: Path):

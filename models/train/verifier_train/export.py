@@ -8,6 +8,7 @@ import logging
 import shutil
 import sys
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import onnxruntime
@@ -15,7 +16,7 @@ import torch
 from scipy.optimize import minimize_scalar
 
 from . import model as models
-from .fit import encode, loss_of
+from .fit import batches, encode, loss_of
 from .mixture import Mixture
 from .overlap import of_folder
 from .recipe import Recipe
@@ -64,14 +65,12 @@ def export(recipe: Recipe, run: Path, data: Path, out: Path, name: str, version:
 
 def fit_temperature(model: models.Verifier, rows: list[Row], recipe: Recipe) -> float:
     """The temperature that minimises the loss of the held-out rows (Guo et al. 2017)."""
-    tokenizer = models.tokenizer()
     logits, labels = [], []
     with torch.no_grad():
-        for ids, types, label in encode(rows, tokenizer, recipe.max_tokens):
-            ids_, types_ = torch.tensor([ids]), torch.tensor([types])
-            logits.append(model(ids_, torch.ones_like(ids_), types_)[0])
-            labels.append(label)
-    all_logits, all_labels = torch.stack(logits), torch.tensor(labels)
+        for batch in batches(encode(rows, models.tokenizer(), recipe.max_tokens), recipe.tokens, Random(recipe.seed)):
+            logits.append(model(batch.input_ids, batch.attention_mask, batch.token_type_ids))
+            labels.append(batch.labels)
+    all_logits, all_labels = torch.cat(logits), torch.cat(labels)
     found = minimize_scalar(
         lambda log_t: float(loss_of(all_logits / np.exp(log_t), all_labels, recipe.marginal)),
         bounds=(-1.5, 1.5),

@@ -105,7 +105,7 @@ class Run:
         torch.manual_seed(recipe.seed)
         self.tokenizer = models.tokenizer()
         self.mixture = Mixture(recipe, data, of_folder(data / "dev"), out.parent / "prepared")
-        self.model = models.start(recipe.init, recipe.pooling)
+        self.model = models.start(recipe.init, recipe.pooling, out.parent)
         self.model.bert.embeddings.word_embeddings.requires_grad_(False)
         for layer in self.model.bert.encoder.layer[: recipe.frozen_layers]:
             layer.requires_grad_(False)

@@ -66,17 +66,18 @@ def _mean(states: Tensor, mask: Tensor) -> Tensor:
     return (states * weights).sum(1) / weights.sum(1).clamp(min=1)
 
 
-def start(recipe_init: str, pooling: str) -> Verifier:
-    """A model to begin with: all-MiniLM-L6-v2 with a new head, or a saved one."""
+def start(init: str, pooling: str, runs: Path) -> Verifier:
+    """A model to begin with: all-MiniLM-L6-v2 with a new head, or that of a run
+    in the folder of all runs."""
     made = Verifier(pooling)
-    if recipe_init == "minilm":
+    if init == "minilm":
         weights = load_file(minilm() / "model.safetensors")
         weights = {
             k: v for k, v in weights.items() if not k.startswith("pooler.") and "position_ids" not in k
         }
         made.bert.load_state_dict(weights)
     else:
-        load(made, Path(recipe_init))
+        load(made, runs / init)
     return made
 
 

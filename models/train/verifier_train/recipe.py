@@ -15,7 +15,8 @@ class Recipe:
     examples: int = 200_000
     """Examples seen; a set that is shorter than its part is seen again."""
     init: str = "minilm"
-    """"minilm": all-MiniLM-L6-v2 with a new head; else a folder of a run."""
+    """"minilm": all-MiniLM-L6-v2 with a new head; else the name of another
+    recipe, whose run it goes on from."""
 
     # Optimisation.
     rate: float = 1.5e-4
