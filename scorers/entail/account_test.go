@@ -14,7 +14,7 @@ func TestAccountsOfContexts(t *testing.T) {
 	if entail.AccountOf(ctx) != entail.AccountOf(context.WithoutCancel(ctx)) {
 		t.Error("one request has two accounts")
 	}
-	if entail.AccountOf(t.Context()) == entail.AccountOf(t.Context()) {
+	if one, other := entail.AccountOf(t.Context()), entail.AccountOf(t.Context()); one == other {
 		t.Error("contexts without a request share an account")
 	}
 }

@@ -77,7 +77,7 @@ const maxPhrase = 300
 // thanksOnly says whether a phrase thanks and says no more.
 func thanksOnly(said string) bool {
 	m := thanks.FindStringSubmatch(said)
-	return m != nil && !hasFiniteVerb(m[1])
+	return len(m) == 2 && !hasFiniteVerb(m[1])
 }
 
 // phrase prepares a text for the patterns: lower case, straight apostrophes,

@@ -39,7 +39,7 @@ func TestLongClaimsInTheirOwnLanguage(t *testing.T) {
 	texts := map[string]string{
 		"zh":  "这座大桥于一九三二年三月十九日正式通车，历时八年建成，至今仍然承载着铁路、公路和行人交通，是这座城市最著名的地标之一，也是世界上最宽的长跨度桥梁。",
 		"ar":  "افتتح الجسر أمام حركة المرور في التاسع عشر من مارس عام ألف وتسعمائة واثنين وثلاثين بعد ثماني سنوات من العمل المتواصل.",
-		"fa":  "این پل پس از هشت سال کار در نوزدهم مارس هزار و نهصد و سی و دو به روی وسایل نقلیه باز شد و هنوز هم استفاده می‌شود.",
+		"fa":  "این پل پس از هشت سال کار در نوزدهم مارس هزار و نهصد و سی و دو به روی وسایل نقلیه باز شد و هنوز هم استفاده خواهد شد.",
 		"nb":  "Broen ble åpnet for trafikk den nittende mars etter åtte års arbeid, og den brukes fortsatt av både tog, biler og fotgjengere.",
 		"no":  "Broen ble åpnet for trafikk den nittende mars etter åtte års arbeid, og den brukes fortsatt av både tog, biler og fotgjengere.",
 		"gu":  "આ પુલ આઠ વર્ષના કામ પછી ઓગણીસમી માર્ચે વાહનવ્યવહાર માટે ખોલવામાં આવ્યો હતો અને હજુ પણ વપરાય છે.",
