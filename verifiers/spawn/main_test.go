@@ -100,6 +100,7 @@ func (actor) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, err
 			os.Exit(7)
 		case "stop":
 			_ = syscall.Kill(os.Getpid(), syscall.SIGSTOP)
+			<-ctx.Done() // the signal takes a moment to reach every thread
 		case "print":
 			fmt.Println("on standard output")
 			fmt.Fprintln(os.Stderr, "on standard error")
