@@ -4,6 +4,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
+	"sync"
 	"syscall"
 )
 
@@ -31,21 +32,32 @@ func Signals(parent context.Context) (stop, force context.Context, release func(
 	}
 }
 
-// OnHangup calls reload for every SIGHUP, one after the other, until release,
-// which waits for one that is under way.
-func OnHangup(reload func()) (release func()) {
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		for range hangups {
+// Hangups are the SIGHUPs of the process, which no longer end it.
+type Hangups struct {
+	signals chan os.Signal
+	handled sync.WaitGroup
+}
+
+// CatchHangups catches SIGHUP until Release. One that comes before Each is kept
+// for it: a server may be told to reload while it still starts.
+func CatchHangups() *Hangups {
+	h := &Hangups{signals: make(chan os.Signal, 1)}
+	signal.Notify(h.signals, syscall.SIGHUP)
+	return h
+}
+
+// Each calls reload for every SIGHUP, one after the other.
+func (h *Hangups) Each(reload func()) {
+	h.handled.Go(func() {
+		for range h.signals {
 			reload()
 		}
-	}()
-	return func() {
-		signal.Stop(hangups)
-		close(hangups)
-		<-done
-	}
+	})
+}
+
+// Release catches no more and waits for a reload that is under way.
+func (h *Hangups) Release() {
+	signal.Stop(h.signals)
+	close(h.signals)
+	h.handled.Wait()
 }

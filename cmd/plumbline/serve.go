@@ -44,14 +44,16 @@ Exit codes: 0 stopped as asked; 2 wrong usage, or the server could not start.`,
 
 // serve runs a server until it is told to stop.
 func (a *app) serve(command *cobra.Command, cfg config.Config, options server.Options, announce func(io.Writer, config.Config, *server.Server)) error {
+	hangups := server.CatchHangups()
+	defer hangups.Release()
 	running, err := server.Complete(command.Context(), cfg, options)
 	if err != nil {
 		return err
 	}
-	announce(a.out, cfg, running)
-	defer server.OnHangup(func() {
+	hangups.Each(func() {
 		_ = running.Reload(command.Context()) // the log tells what became of it
-	})()
+	})
+	announce(a.out, cfg, running)
 	return running.Run(command.Context(), a.force)
 }
 
