@@ -82,34 +82,28 @@ func TestKindsOfText(t *testing.T) {
 	}
 }
 
-// TestBoldLines: a bold phrase is a heading, a bold sentence a fact.
-func TestBoldLines(t *testing.T) {
+// TestHeadings: a bold phrase, or one above a line of hyphens or equals signs, is
+// a heading; a sentence is a fact.
+func TestHeadings(t *testing.T) {
+	const (
+		factual = plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL
+		heading = plumblinev1.ClaimKind_CLAIM_KIND_HEADING
+	)
 	s := newScorer(t)
 	for text, want := range map[string]plumblinev1.ClaimKind{
-		"**Main causes**":                  plumblinev1.ClaimKind_CLAIM_KIND_HEADING,
-		"**Paris is the capital**":         plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL,
-		"**The council bought the mill.**": plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL,
-		"**यह सच है।**":                    plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL,
-		"**یہ سچ ہے۔**":                    plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL,
-	} {
-		claims := form{}.answerClaims(s.split, text+"\n\nThe bridge opened in 1932.")
-		if len(claims) != 2 || claims[0].kind != want {
-			t.Errorf("%s: %v", text, claims)
-		}
-	}
-}
-
-// TestUnderlinedHeadings: a line of hyphens or equals signs makes a heading of a
-// phrase, and is a mere rule below a sentence.
-func TestUnderlinedHeadings(t *testing.T) {
-	s := newScorer(t)
-	for text, want := range map[string]plumblinev1.ClaimKind{
-		"Overview\n====":                             plumblinev1.ClaimKind_CLAIM_KIND_HEADING,
-		"Main causes\n---":                           plumblinev1.ClaimKind_CLAIM_KIND_HEADING,
-		"The council bought the mill.\n---":          plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL,
-		"The council bought the mill.\n\n---":        plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL,
-		"The council\nbought the old mill\n---":      plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL,
-		"- The council bought the mill in 1887.\n--": plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL,
+		"**Main causes**":                            heading,
+		"**Paris is the capital**":                   factual,
+		"**The council bought the mill.**":           factual,
+		"**यह सच है।**":                              factual,
+		"**یہ سچ ہے۔**":                              factual,
+		"Overview\n====":                             heading,
+		"Main causes\n---":                           heading,
+		"> Main causes\n> ---":                       heading,
+		"- pears and apples\n---":                    factual,
+		"The council bought the mill.\n---":          factual,
+		"The council bought the mill.\n\n---":        factual,
+		"The council\nbought the old mill\n---":      factual,
+		"- The council bought the mill in 1887.\n--": factual,
 	} {
 		claims := form{}.answerClaims(s.split, text+"\n\nThe bridge opened in 1932.")
 		if len(claims) != 2 || claims[0].kind != want {

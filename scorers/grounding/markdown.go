@@ -166,11 +166,15 @@ func (r *reader) listed(line string, end int, complete bool) bool {
 	return true
 }
 
-// title says whether the open paragraph is one line without the end of a
-// sentence, of which a line of hyphens or equals signs makes a heading.
+// title says whether the open paragraph is one line, no item of a list, and
+// without the end of a sentence: a line of hyphens or equals signs below it then
+// makes it a heading.
 func (r *reader) title() bool {
-	text := r.text[r.last().span.Start:r.last().span.End]
-	return r.last().kind == blockText && text != "" && !strings.Contains(text, "\n") && !endsSentence(strings.TrimSpace(text))
+	b := r.last()
+	text := r.text[b.span.Start:b.span.End]
+	before := r.text[strings.LastIndexByte(r.text[:b.span.Start], '\n')+1 : b.span.Start]
+	return b.kind == blockText && text != "" && strings.Trim(before, " \t>") == "" &&
+		!strings.Contains(text, "\n") && !endsSentence(strings.TrimSpace(text))
 }
 
 // isFence says whether a line begins a listing; with a further backtick it is
