@@ -145,8 +145,22 @@ func TestMiniCheckLimits(t *testing.T) {
 		"bespokelabs/Bespoke-MiniCheck-7B": {size: 32468, splitClaims: true, maxTokens: 32768},
 		"plumbline-verifier-v0":            {size: 400, maxTokens: 512},
 	} {
-		if got := miniCheckFor(entail.Description{Name: name, MaxTokens: 512}); got != want {
-			t.Errorf("%s: %+v, want %+v", name, got, want)
+		got, known := miniCheckFor(entail.Description{Name: name, MaxTokens: 512})
+		if got != want || known == strings.HasPrefix(name, "plumbline") {
+			t.Errorf("%s: %+v, want %+v; known %v", name, got, want, known)
+		}
+	}
+}
+
+// TestMiniCheckOfAnotherModelWarns, since its chunks are a guess.
+func TestMiniCheckOfAnotherModelWarns(t *testing.T) {
+	for name, want := range map[string]int{"MiniCheck-RoBERTa-large": 0, "my-model": 1} {
+		v := described{Verifier: neutral(), change: func(d *entail.Description) { d.Name = name }}
+		req := evidenceOf("Some text.")
+		req.Mode = plumblinev1.ScoreGroundingRequest_MODE_MINICHECK
+		req.Claims = []*plumblinev1.Claim{{Text: "A claim."}}
+		if warnings := newScorer(t).Score(t.Context(), v, req).GetWarnings(); len(warnings) != want {
+			t.Errorf("%s: %q", name, warnings)
 		}
 	}
 }

@@ -111,7 +111,10 @@ func (s *Scorer) open(ctx context.Context, v entail.Verifier, opts options, pass
 	ss.languages = newLanguages(ss.model.Languages)
 	ss.form.template = ss.model.QATemplate
 	if ss.mode == modeMiniCheck {
-		rules := miniCheckFor(ss.model)
+		rules, known := miniCheckFor(ss.model)
+		if !known && ss.fault == nil {
+			ss.warnings = append(ss.warnings, fmt.Sprintf("MODE_MINICHECK: by its name %q the verifier is none of MiniCheck's models; it is asked as their encoders are", ss.model.Name))
+		}
 		ss.rules = &rules
 		ss.multiHop = 0 // the reference has no joined passages
 	}

@@ -38,15 +38,15 @@ func miniCheckModels() []miniCheckModel {
 	}
 }
 
-// miniCheckFor returns the rules for a verifier; one that is none of
-// MiniCheck's models follows the rules of its encoders.
-func miniCheckFor(d entail.Description) miniCheckRules {
+// miniCheckFor returns the rules for a verifier. One that is none of MiniCheck's
+// models by its name (known is false) follows the rules of their encoders.
+func miniCheckFor(d entail.Description) (rules miniCheckRules, known bool) {
 	for _, m := range miniCheckModels() {
 		if strings.Contains(strings.ToLower(d.Name), m.name) {
-			return m.rules
+			return m.rules, true
 		}
 	}
-	return miniCheckRules{size: 400, maxTokens: d.MaxTokens}
+	return miniCheckRules{size: 400, maxTokens: d.MaxTokens}, false
 }
 
 // miniCheckPack joins pieces greedily to chunks of at most size; a piece that
