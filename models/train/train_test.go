@@ -1,4 +1,4 @@
-// Package train holds the recipe of the bundled verifier, in Python; this
+// Package train holds the recipe of the bundled verifier's successor, in Python; this
 // package has only its tests.
 package train
 

@@ -20,16 +20,16 @@ var (
 		`(?:i )?hope (?:this|that|it) helps(?: you)?|(?:please )?(?:let me know|feel free|don't hesitate)\b.*|` +
 		`(?:i(?:'m| am) )?(?:happy|glad) to (?:help|assist)(?: you)?|have a (?:nice|great|good) (?:day|evening|weekend|time)|` +
 		`i(?:'d| would|'ll| will) be (?:happy|glad) to (?:help|assist)\b.*)$`)
-	// thanks are a greeting unless what follows is a sentence.
-	thanks  = regexp.MustCompile(`^(?:many )?(?:thanks|thank you)(?: a lot| (?:so|very) much)?(?: for (.*))?$`)
+	// thanks are a greeting unless what they are for has a verb.
+	thanks  = regexp.MustCompile(`^(?:many )?(?:thanks|thank you)(?: a lot| (?:so|very) much)?(?:,? \w+)?(?: for (.*))?$`)
 	refusal = regexp.MustCompile(`^(?:(?:i(?:'m| am) )?(?:very |so )?sorry,? (?:but )?)?(?:unfortunately,? )?(?:` +
 		`i (?:do not|don't|really don't) (?:know|have (?:enough |sufficient |any )?(?:information|context|knowledge|data|access))\b.*|` +
 		`i(?:'m| am) (?:not sure|unsure|unable to|not able to)\b.*|` +
 		`i (?:cannot|can't|can not|could not|couldn't|won't|will not) (?:answer|help|assist|provide|determine|find|say|confirm|comply|verify|share|tell)\b.*|` +
 		`as an? ` + machine + `,? (?:i|my)\b.*|i(?:'m| am) (?:just |only )?an? ` + machine + `\b.*|` +
 		given + `(?: (?:provided|given))? (?:(?:does|do) not|doesn't|don't) (?:contain|mention|provide|include|specify|say|state|give)\b.*|` +
-		`there is (?:no|not enough|insufficient) (?:relevant )?(?:information|context|data)(?: (?:available|provided|given))?(?: (?:about|on|regarding) .*)?|` +
-		`there is (?:no|not enough|insufficient) (?:relevant )?(?:information|context|evidence|data)\b.* (?:to (?:answer|determine|say|tell|confirm|decide|verify)\b.*|in ` + given + `\b.*)|` +
+		`there is (?:no|not enough|insufficient) (?:relevant )?(?:information|context|data)(?: (?:available|provided|given))?(?: (?:about|regarding) .*)?|` +
+		`there is (?:no|not enough|insufficient) (?:relevant )?(?:information|context|evidence|data)(?: to (?:answer|determine|say|tell|confirm|decide|verify)\b.*|(?: .*)? in (?:the|this|these|your) ` + given + `(?: provided| given| above| that .*)?)|` +
 		`(?:unknown|n/a|none|no answer|not (?:known|available|specified|mentioned|stated|provided|enough information)|insufficient information|cannot be determined|unanswerable))$`)
 )
 
@@ -95,8 +95,11 @@ const closers = `"'”’»)]}」』`
 func endsSentence(text string) bool {
 	text = strings.TrimRight(text, closers)
 	r, _ := utf8.DecodeLastRuneInString(text)
-	return r == '…' || unicode.Is(unicode.Sentence_Terminal, r)
+	return terminal(r)
 }
+
+// terminal says whether a mark ends sentences.
+func terminal(r rune) bool { return r == '…' || unicode.Is(unicode.Sentence_Terminal, r) }
 
 // asks says whether a text ends with a question mark that is its own, not one
 // of a quotation inside it.
@@ -124,6 +127,8 @@ var finite = wordSet(`
 	lay lies led leads made makes means met occurs occurred ran says said saw sold stands stood takes took tells told thinks
 	thought wrote writes won lives lived died`)
 
+var interrogative = wordSet(`what why how when where who whom whose which whether`)
+
 // participles are words in -ed that are more often adjectives or nouns than
 // finite verbs.
 var participles = wordSet(`hundred united limited sacred hatred kindred indeed speed seed need feed breed bed red shed
@@ -150,6 +155,13 @@ func hasFiniteVerb(text string) bool {
 	words := strings.Fields(strings.ReplaceAll(text, "’", "'"))
 	for i, w := range words {
 		w = strings.TrimFunc(w, func(r rune) bool { return !isWord(r) })
+		switch {
+		case i > 0:
+		case interrogative[strings.ToLower(w)]:
+			return false // "Why it was built" states nothing
+		case w == "May" || w == "Will":
+			continue // a month, a name
+		}
 		if finite[strings.ToLower(w)] {
 			return true
 		}

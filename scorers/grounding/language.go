@@ -11,6 +11,9 @@ import (
 	"plumbline/scorers/score"
 )
 
+// canon names a language as its macrolanguage and by its present code.
+const canon = language.Default | language.Macro
+
 // languages are those that a verifier says it was made for.
 type languages struct {
 	codes   []string // base codes, of the macrolanguage where there is one
@@ -22,7 +25,7 @@ type languages struct {
 func newLanguages(codes []string) languages {
 	var l languages
 	for _, code := range codes {
-		tag, err := language.Macro.Parse(code)
+		tag, err := canon.Parse(code)
 		if err != nil {
 			continue // a code that nobody knows restricts nothing
 		}
@@ -132,7 +135,7 @@ var detectable = func() map[string]bool {
 // baseCode is the code that newLanguages would keep: detection tells the
 // languages of a macrolanguage apart (cmn, arb, pes), verifiers do not.
 func baseCode(lang whatlanggo.Lang) string {
-	tag, err := language.Macro.Parse(lang.Iso6393())
+	tag, err := canon.Parse(lang.Iso6393())
 	if err != nil {
 		return lang.Iso6391()
 	}

@@ -58,6 +58,10 @@ func TestLongClaimsInTheirOwnLanguage(t *testing.T) {
 			t.Errorf("%s is taken for English", code)
 		}
 	}
+	// A code of the past is its language's.
+	if l := newLanguages([]string{"iw", "en"}); l.alike || l.check(texts["ar"]) == nil {
+		t.Error("a code of the past turns detection off")
+	}
 	// A script without a table here restricts nothing.
 	if why := newLanguages([]string{"en", "got"}).check(texts["ar"]); why != nil {
 		t.Error(why)

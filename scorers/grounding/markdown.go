@@ -104,8 +104,8 @@ func (r *reader) line(start, end int, rest bool) {
 		start, line, quoted = start+len(m), line[len(m):], true
 	}
 	trimmed := strings.TrimSpace(line)
-	if r.open && !rest && complete && underline.MatchString(line) && r.title() {
-		r.last().kind, r.last().closed, r.open = blockHeading, true, false
+	if r.open && !rest && underline.MatchString(line) && r.title(trimmed[0] == '=') {
+		r.last().kind, r.last().closed, r.open = blockHeading, complete, false
 		return
 	}
 	empty := !rest && (trimmed == "" || ruleLine.MatchString(line))
@@ -166,16 +166,20 @@ func (r *reader) listed(line string, end int, complete bool) bool {
 	return true
 }
 
-// title says whether the open paragraph is one line, no item of a list, and
-// without the end of a sentence: a line of hyphens or equals signs below it then
-// makes it a heading.
-func (r *reader) title() bool {
+// title says whether the open paragraph is a title: one line, no item of a list,
+// without the end of a sentence and without a verb. A line of equals signs makes
+// it a heading, one of hyphens only if it is short too: it may be a mere rule.
+func (r *reader) title(equals bool) bool {
 	b := r.last()
 	text := r.text[b.span.Start:b.span.End]
 	before := r.text[strings.LastIndexByte(r.text[:b.span.Start], '\n')+1 : b.span.Start]
 	return b.kind == blockText && text != "" && strings.Trim(before, " \t>") == "" &&
-		!strings.Contains(text, "\n") && !endsSentence(strings.TrimSpace(text))
+		(equals || len(strings.Fields(text)) <= maxTitle) &&
+		!strings.ContainsFunc(text, func(c rune) bool { return c == '\n' || terminal(c) }) && !hasFiniteVerb(text)
 }
+
+// maxTitle is how many words a title above a line of hyphens has at most.
+const maxTitle = 6
 
 // isFence says whether a line begins a listing; with a further backtick it is
 // inline code.

@@ -41,6 +41,7 @@ def run(recipes: dict[str, Recipe], place: Place) -> Path:
     """Trains, exports and measures every recipe of the ablation, two at a time
     with a process each, going on with what an earlier call left. Returns the
     table's file."""
+    place.out.mkdir(parents=True, exist_ok=True)
     names = [name for name in recipes if name.startswith(BASE)]
     with ThreadPoolExecutor(max_workers=2) as pool:
         list(pool.map(lambda name: _train(name, place), names))
@@ -79,6 +80,8 @@ def _difference(against: dict | None, figure: str) -> str:
 
 
 def _train(name: str, place: Place) -> None:
+    if place.scores(name).exists():
+        return  # scores belong to the weights that were exported then
     common = [name, "--data", str(place.data), "--out", str(place.out)]
     program = [sys.executable, "-m", __package__]
     with (place.out / f"{name}.txt").open("w", encoding="utf-8") as log:

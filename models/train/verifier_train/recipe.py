@@ -9,7 +9,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Recipe:
-    """The settings of a run. The defaults are those of the full run."""
+    """The settings of a run."""
 
     seed: int = 17
     examples: int = 200_000
