@@ -108,3 +108,16 @@ func TestFineCutHidesNoPassage(t *testing.T) {
 		near(t, "contradiction", newScorer(t).Score(t.Context(), against, req).GetClaims()[0].GetContradiction().GetValue(), 0.9)
 	}
 }
+
+// TestFineCutOfOneToken is as fine as makes sense, with a title too.
+func TestFineCutOfOneToken(t *testing.T) {
+	req := evidenceOf("Here is the needle. " + strings.Repeat("Tomatoes like warm beds. ", 90))
+	req.Evidence[0].Title = "Haystack"
+	req.Claims = []*plumblinev1.Claim{{Text: "There is a needle."}, {Text: "A needle", Hypothesis: " "}}
+	for fine := range 3 * minWindow {
+		claim := newScorer(t).Score(t.Context(), closeReader(fine), req).GetClaims()[0]
+		if want := map[bool]float64{true: 0.3, false: 0.9}[fine == 0]; claim.GetSupport().GetValue() != want {
+			t.Errorf("fine cut of %d tokens: support %v, want %v", fine, claim.GetSupport(), want)
+		}
+	}
+}

@@ -214,7 +214,7 @@ func (ss *session) windowOf(hypothesis string) (_ window, ok bool) {
 		w.tokens = min(w.tokens, (room-claim-2*slack)/2)
 	}
 	// In the coarse cut context helps, in the fine one nothing distracts.
-	if fine := max(ss.model.FineTokens, claim*3/2); ss.mode == modeOwn && ss.model.FineTokens > 0 && fine < w.tokens {
+	if fine := max(ss.model.FineTokens, claim*3/2, minWindow); ss.mode == modeOwn && ss.model.FineTokens > 0 && fine < w.tokens {
 		w.fine = fine
 	}
 	// A claim that the evidence has word for word stands whole in some chunk,
