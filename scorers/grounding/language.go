@@ -3,6 +3,7 @@ package grounding
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 
 	"github.com/abadojack/whatlanggo"
@@ -35,7 +36,7 @@ func newLanguages(codes []string) languages {
 		l.codes = append(l.codes, base.String())
 		l.scripts = append(l.scripts, tables...)
 		l.any = l.any || tables == nil
-		l.alike = l.alike || !detectable[base.String()]
+		l.alike = l.alike || !detectable()[base.String()]
 	}
 	return l
 }
@@ -123,14 +124,15 @@ func (l languages) foreign(text string) bool {
 	return !slices.Contains(l.codes, "en") || !looksEnglish(text)
 }
 
-// detectable are the base codes of the languages that detection knows.
-var detectable = func() map[string]bool {
+// detectable are the base codes of the languages that detection knows, found
+// when they are first asked for: the library makes a table for each of them.
+var detectable = sync.OnceValue(func() map[string]bool {
 	known := map[string]bool{}
 	for lang := range whatlanggo.Langs {
 		known[baseCode(lang)] = true
 	}
 	return known
-}()
+})
 
 // baseCode is the code that newLanguages would keep: detection tells the
 // languages of a macrolanguage apart (cmn, arb, pes), verifiers do not.
