@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 
 	"plumbline/models"
@@ -14,7 +15,8 @@ import (
 
 // rawLoop is the least that scoring pairs can cost with this model and
 // library: token ids that are ready, a run of each at its exact length, one
-// thread to a run, as many runs side by side as there are processors.
+// thread to a run, as many runs side by side as there are processors, the
+// longest first so that none of them idles at the end.
 type rawLoop struct {
 	session *ort.Session
 	runners []*ort.Runner
@@ -42,7 +44,7 @@ func (s *session) newRawLoop(model *models.Model) (*rawLoop, error) {
 
 func (l *rawLoop) run(ctx context.Context, inputs []tokenizer.PairEncoding) error {
 	next := make(chan tokenizer.PairEncoding, len(inputs))
-	for _, input := range inputs {
+	for _, input := range slices.SortedStableFunc(slices.Values(inputs), func(a, b tokenizer.PairEncoding) int { return len(b.IDs) - len(a.IDs) }) {
 		next <- input
 	}
 	close(next)

@@ -40,6 +40,10 @@ class Mixture:
         self._rows = {name: self._clean(name, data, overlap) for name in _used(recipe)}
         self._maker = Maker(*_corpus(recipe, data / "retrieval", overlap, cache))
         self._joinable = {name: _by_document(rows) for name, rows in self._rows.items()}
+        self._joinable_supported = {
+            name: _by_document([row for row in rows if row.label == ENTAILMENT])
+            for name, rows in self._rows.items()
+        }
         self._sources = self._shares()
 
     def _clean(self, name: str, data: Path, overlap: Overlap) -> list[Row]:
@@ -53,7 +57,8 @@ class Mixture:
         recipe = self._recipe
         made = {"synthetic": recipe.synthetic, "questions": recipe.questions, "joined": recipe.joined}
         weights = {
-            name: SETS[name].share if recipe.balanced else len(rows) for name, rows in self._rows.items()
+            name: recipe.shares.get(name, SETS[name].share) if recipe.balanced else len(rows)
+            for name, rows in self._rows.items()
         }
         rest = (1 - sum(made.values())) / sum(weights.values())
         return [(n, s) for n, s in made.items() if s > 0] + [(n, w * rest) for n, w in weights.items()]
@@ -112,8 +117,11 @@ class Mixture:
         return Row(" ".join(parts), row.claim, row.label)
 
     def _join(self, rng: Random) -> Row:
-        """Two or three claims about one document as one claim."""
-        groups = self._joinable[rng.choice([n for n, g in self._joinable.items() if g])]
+        """Two or three claims about one document as one claim. Half of the rows are
+        of supported claims only: drawn at random nearly all would be unsupported,
+        which would teach that long claims are."""
+        joinable = self._joinable_supported if rng.random() < 0.5 else self._joinable
+        groups = joinable[rng.choice([n for n, g in joinable.items() if g])]
         group = rng.choice(groups)
         parts = rng.sample(group, min(len(group), rng.randint(2, 3)))
         labels = {row.label for row in parts}

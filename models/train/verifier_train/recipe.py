@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 
@@ -64,6 +64,8 @@ class Recipe:
     """Share of the labelled claims shown with an unrelated document: neutral."""
     balanced: bool = True
     """Sets weigh as their table says; without, by their number of rows."""
+    shares: dict[str, float] = field(default_factory=dict)
+    """Weights of sets in place of those of their table."""
 
     def with_changes(self, changes: dict) -> "Recipe":
         """The recipe with some settings changed."""

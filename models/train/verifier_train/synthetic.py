@@ -274,7 +274,7 @@ class Maker:
             if made is None:
                 continue
             claim, label, drop = made
-            if not 4 <= len(claim.split()) <= 60:
+            if not 4 <= len(claim.split()) <= 90:
                 continue
             if rng.random() < 0.15:
                 claim = roughen(claim, rng)
@@ -287,21 +287,24 @@ class Maker:
         if rng.random() < 0.7:
             claim = compress(claim, rng)
         kind = rng.random()
-        if kind < 0.40:  # supported, perhaps together with a second sentence
-            if rng.random() < 0.25:
-                second = compress(paragraph.sentences[rng.randrange(len(paragraph.sentences))], rng)
-                claim = f"{claim} {second}" if second != claim else claim
-            return claim, ENTAILMENT, None
-        if kind < 0.52:  # what supported it is gone
-            return claim, NEUTRAL, at
-        made = self._corrupt(paragraph, at, claim, rng)
-        if made is None or made[0] == claim:
-            return None
-        claim, label = made
-        if rng.random() < 0.2:  # half true
-            true = compress(paragraph.sentences[rng.randrange(len(paragraph.sentences))], rng)
-            claim = f"{true} {claim}" if rng.random() < 0.5 else f"{claim} {true}"
-        return claim, label, None
+        if kind < 0.40:
+            label, drop = ENTAILMENT, None
+        elif kind < 0.52:  # what supported it is gone
+            label, drop = NEUTRAL, at
+        else:
+            made = self._corrupt(paragraph, at, claim, rng)
+            if made is None or made[0] == claim:
+                return None
+            (claim, label), drop = made, None
+        return self._among_others(claim, paragraph, at, rng), label, drop
+
+    def _among_others(self, claim: str, paragraph: Paragraph, at: int, rng: Random) -> str:
+        """The claim, often alone, else in a summary with other sentences of the
+        paragraph; how long that is does not depend on the label."""
+        more = rng.choices((0, 1, 2, 3), weights=(70, 15, 10, 5))[0]
+        rest = [i for i in range(len(paragraph.sentences)) if i != at]
+        picked = sorted([at, *rng.sample(rest, min(more, len(rest)))])
+        return " ".join(claim if i == at else compress(paragraph.sentences[i], rng) for i in picked)
 
     def _corrupt(self, paragraph: Paragraph, at: int, claim: str, rng: Random) -> tuple[str, int] | None:
         text = [s for i, s in enumerate(paragraph.sentences) if i != at]
