@@ -1,7 +1,11 @@
 package server_test
 
 import (
+	"context"
+	"fmt"
 	"log/slog"
+	"regexp"
+	"strings"
 	"testing"
 
 	"plumbline/internal/orttest"
@@ -70,4 +74,51 @@ func TestOpenEngineKeepsTheOrderOfPairs(t *testing.T) {
 	if u := batch.Usage; u.Pairs != 2 || u.Pairs+u.Shared+u.CacheHits != 3 {
 		t.Errorf("usage %+v", u)
 	}
+}
+
+// TestInteractiveCallsOvertakeALargeOne sends small calls, one after the other,
+// while a large one is being scored: each gets its turn, and the large one is
+// still at work when the last has its answer. Where the large one keeps its place at
+// the head of the line, it ends first.
+func TestInteractiveCallsOvertakeALargeOne(t *testing.T) {
+	cfg := settings()
+	cfg.ONNXRuntime.Lib = orttest.Library(t)
+	r := run(t, cfg, server.Options{})
+	r.awaitReady()
+	client := plumblinev1.NewGroundingServiceClient(r.dial(r.GRPCAddr()))
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	large := groundingRequest(ledger(500))
+	large.Claims = []*plumblinev1.Claim{{Text: "The owner of the last mill died."}}
+	finished := make(chan error, 1)
+	go func() {
+		_, err := client.ScoreGrounding(ctx, large)
+		finished <- err
+	}()
+	eventually(t, "the large call is in the verifier", func() bool {
+		_, metrics := r.get("/metrics")
+		return regexp.MustCompile(`(?m)^plumbline_verifier_in_flight\{.*\} 1$`).MatchString(metrics)
+	})
+	for i := range 10 {
+		res, err := client.ScoreGrounding(t.Context(), groundingRequest(fmt.Sprintf("Otter %d sleeps in its den.", i)))
+		if err != nil || res.GetStatus() != plumblinev1.Status_STATUS_OK {
+			t.Fatalf("small call %d: %s %v", i, res.GetStatus(), err)
+		}
+	}
+	select {
+	case err := <-finished:
+		t.Errorf("the large call ended (%v) before ten small ones had their answers", err)
+	default:
+		cancel()
+		<-finished
+	}
+}
+
+// ledger is a text of so many sentences, no two of them alike.
+func ledger(sentences int) string {
+	var b strings.Builder
+	for i := range sentences {
+		fmt.Fprintf(&b, "Mill %d was sold for %d crowns in %d. ", i, 100+7*i, 1500+i)
+	}
+	return b.String()
 }

@@ -10,6 +10,7 @@ from verifier_train.mixture import CHUNK, Mixture, cut_to_fit
 from verifier_train.overlap import Overlap
 from verifier_train.recipe import Recipe, read
 from verifier_train.sets import NOT_ENTAILED, NOT_STATED, SETS, Row
+from verifier_train.text import sentences
 
 RECIPE = Recipe(sets=("fool_me_twice", "tracie", "rte"), corpora=("squad2_halfdev",), questions=0)
 
@@ -74,6 +75,26 @@ def test_a_joined_claim_is_entailed_only_if_all_its_parts_are(mixture: Mixture):
             checked += 1
             assert (row.label == 0) == all(label == 0 for label in parts)
     assert checked > 50
+
+
+def test_the_length_of_a_claim_does_not_give_its_label_away(mixture: Mixture):
+    joined = [mixture._join(Random(seed)).label == 0 for seed in range(400)]
+    assert 0.4 < sum(joined) / len(joined) < 0.75
+    made = [mixture._maker.row(Random(seed)) for seed in range(3000)]
+    supported = {
+        many: [row.label == 0 for row in made if (len(sentences(row.claim)) > 1) == many] for many in (False, True)
+    }
+    rates = {many: sum(labels) / len(labels) for many, labels in supported.items()}
+    assert len(supported[True]) > 300
+    assert abs(rates[True] - rates[False]) < 0.12
+
+
+def test_a_recipe_changes_the_weights_of_sets(mixture: Mixture, data: Path, tmp_path: Path):
+    doubled = Mixture(RECIPE.with_changes({"shares": {"rte": 2 * SETS["rte"].share}}), data, Overlap([]), tmp_path)
+    before, after = mixture.describe(), doubled.describe()
+    assert after["rte"]["share"] / after["tracie"]["share"] == pytest.approx(
+        2 * before["rte"]["share"] / before["tracie"]["share"], rel=1e-2
+    )
 
 
 def test_a_long_document_is_cut_to_what_shares_most_with_the_claim():
