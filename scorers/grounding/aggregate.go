@@ -3,6 +3,7 @@ package grounding
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -194,12 +195,17 @@ func (ss *session) summarize(claims []graded, spent cost) result {
 		contradictionThreshold: ss.contradictionThreshold,
 	}
 	distinct := map[string]bool{}
+	shortened := 0
 	for s := range spent.sets {
+		shortened = max(shortened, s.shortened)
 		for _, c := range s.chunks {
 			distinct[c.premise] = true
 		}
 	}
 	r.chunks = len(distinct)
+	if shortened > 0 {
+		r.warnings = append(slices.Clip(r.warnings), fmt.Sprintf("titles cut to a quarter of the verifier's window: %d", shortened))
+	}
 	for s := range spent.scored {
 		r.tokensScored = max(r.tokensScored, s.covered)
 	}

@@ -41,6 +41,8 @@ type window struct {
 type chunkSet struct {
 	chunks  []chunk // with distinct premises, in the order of the passages
 	covered int     // tokens of the evidence that stand in some chunk
+	// shortened is how many passages have a title that their chunks have not whole.
+	shortened int
 }
 
 // evidence is the passages of a request, cut once for each window. It is safe
@@ -114,6 +116,9 @@ func (e *evidence) cut(w window) *chunkSet {
 		by := e.cutter(i, w)
 		ranges := by.ranges()
 		set.covered += union(ranges)
+		if by.shortened {
+			set.shortened++
+		}
 		for _, r := range ranges {
 			set.add(seen, by.chunk(r))
 		}
@@ -158,10 +163,14 @@ type cutter struct {
 	passage int
 	window  window
 	prefix  string // the title's part of each premise
+	// shortened says that prefix has not all of the title.
+	shortened bool
 }
 
 func (e *evidence) cutter(passage int, w window) *cutter {
-	return &cutter{evidence: e, passage: passage, window: w, prefix: e.titlePrefix(passage, w)}
+	c := &cutter{evidence: e, passage: passage, window: w}
+	c.prefix, c.shortened = e.titlePrefix(passage, w)
+	return c
 }
 
 // ranges cuts the passage into ranges of tokens, each of which fits the window.
@@ -280,20 +289,22 @@ func characters(text string, s entail.Span) entail.Span {
 // titlePrefix is what stands before the text of each chunk of passage i: the
 // title and a blank line, as in CalVerT's documents. A title is cut to a
 // quarter of the window: it helps to read the text, it must not push it out.
-func (e *evidence) titlePrefix(i int, w window) string {
+func (e *evidence) titlePrefix(i int, w window) (prefix string, shortened bool) {
 	title := squeeze(e.passages[i].title)
 	if w.minicheck != nil || title == "" {
-		return "" // MiniCheck's documents have no titles
+		return "", false // MiniCheck's documents have no titles
 	}
 	tokens := e.tokenizer.Spans(title)
-	if limit := w.tokens / 4; len(tokens) > limit {
+	limit := w.tokens / 4
+	shortened = len(tokens) > limit
+	if shortened {
 		end := tokens[limit-1].End
 		for end < len(title) && !utf8.RuneStart(title[end]) {
 			end--
 		}
 		title = title[:end]
 	}
-	return joinTexts(title, "")
+	return joinTexts(title, ""), shortened
 }
 
 // joinTexts puts a blank line between two texts.

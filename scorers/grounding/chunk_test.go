@@ -43,6 +43,24 @@ func TestChunks(t *testing.T) {
 	}
 }
 
+func TestALongTitleIsCutWithAWarning(t *testing.T) {
+	for _, c := range []struct {
+		words    int
+		warnings string
+	}{
+		{10, "[]"},
+		{200, "[titles cut to a quarter of the verifier's window: 1]"},
+	} {
+		req := evidenceOf("One two three.")
+		req.Claims = []*plumblinev1.Claim{{Text: "One two three."}, {Text: longClaim(8)}}
+		req.Evidence = append(req.Evidence, &plumblinev1.Evidence{Title: strings.Repeat("word ", c.words), Text: "Four five six."})
+		r := newScorer(t).Score(t.Context(), entailtest.Overlap(), req)
+		if got := fmt.Sprint(r.GetWarnings()); got != c.warnings {
+			t.Errorf("a title of %d words: warnings %s, want %s", c.words, got, c.warnings)
+		}
+	}
+}
+
 // TestLongSentenceIsCutWithStride: pieces of a sentence without an end share
 // as many tokens as a claim may have.
 func TestLongSentenceIsCutWithStride(t *testing.T) {
