@@ -69,10 +69,10 @@ class Plan:
         """The logits of the classes from the network's output for a pair."""
         return (output[0, self.decoder["class_ids"]] if self.decoder else output).astype(np.float64)
 
-    def support(self, logits):
-        """P(entailment) from the logits of the classes."""
+    def probabilities(self, logits):
+        """The probability of each class from the logits."""
         e = np.exp(logits - logits.max())
-        return float(e[self.classes.index("entailment")] / e.sum())
+        return dict(zip(self.classes, (e / e.sum()).tolist(), strict=True))
 
 
 def plan(config, tokenizer, options):
@@ -249,7 +249,7 @@ def references(network, tokenizer, p):
                 "ids": encoding.ids,
                 "types": encoding.type_ids,
                 "logits": logits,
-                "support": p.support(logits),
+                "probabilities": p.probabilities(logits),
             }
         )
     return rows
@@ -257,15 +257,15 @@ def references(network, tokenizer, p):
 
 def differences(path, p, rows):
     """The largest differences of ONNX Runtime's logits, in units of what they are
-    above 1, and supports."""
+    above 1, and probabilities."""
     session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
-    logits = support = 0.0
+    logits = probability = 0.0
     for row in rows:
         (got,) = session.run(["logits"], feed(p, row["ids"], row["types"]))
         got = p.class_logits(got[0])
         logits = max(logits, float(np.abs(got - row["logits"]).max() / max(1, np.abs(row["logits"]).max())))
-        support = max(support, abs(p.support(got) - row["support"]))
-    return logits, support
+        probability = max(probability, *(abs(value - row["probabilities"][name]) for name, value in p.probabilities(got).items()))
+    return logits, probability
 
 
 def license_of(folder):
@@ -336,7 +336,7 @@ def engine_difference(plumbline, out, rows):
         support = json.loads(line)["claims"][0]["support"]
         if "value" not in support:
             continue  # a script that the service does not score, by its own rules
-        worst = max(worst, abs(support["value"] - row["support"]))
+        worst = max(worst, abs(support["value"] - row["probabilities"]["entailment"]))
     return worst
 
 
@@ -361,7 +361,7 @@ def export(options):
     tolerance = SUPPORT_TOLERANCE
     if options.weights != "fp32":
         logits, tolerance = differences(target, p, rows)
-        print(f"ONNX Runtime, {options.weights} storage: logits within {logits:.2g}, support within {tolerance:.2g}")
+        print(f"ONNX Runtime, {options.weights} storage: logits within {logits:.2g}, probabilities within {tolerance:.2g}")
         tolerance += SUPPORT_TOLERANCE
     files = {"weights": file_entry(target), "tokenizer": file_entry(out / "tokenizer.json")}
     (out / "manifest.json").write_text(json.dumps(manifest(p, options, files, tokenizer), indent=2, ensure_ascii=False) + "\n", encoding="utf-8")

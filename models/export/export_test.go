@@ -21,7 +21,7 @@ import (
 var exported = []string{"minicheck-roberta", "minicheck-deberta", "minicheck-t5", "nli-bert", "nli-roberta"}
 
 // TestExportedModelsAnswerAsInHuggingFace compares with reference.json: pairs
-// with the support that Hugging Face's model gives.
+// with the probabilities that Hugging Face's model gives.
 func TestExportedModelsAnswerAsInHuggingFace(t *testing.T) {
 	for _, name := range exported {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestExportedModelsAnswerAsInHuggingFace(t *testing.T) {
 			}
 			var rows []struct {
 				Premise, Hypothesis string
-				Support             float64
+				Probabilities       map[string]float64
 			}
 			if err := json.Unmarshal(data, &rows); err != nil {
 				t.Fatal(err)
@@ -59,8 +59,17 @@ func TestExportedModelsAnswerAsInHuggingFace(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, r := range batch.Results {
-				if r.Err != nil || math.Abs(r.Scores.Entailment-rows[i].Support) > 1e-4 || r.Scores.ThreeClass != model.Manifest.ThreeClass() {
-					t.Errorf("pair %d: %+v, want support %g", i, r, rows[i].Support)
+				if r.Err != nil || r.Scores.ThreeClass != model.Manifest.ThreeClass() {
+					t.Fatalf("pair %d: %+v", i, r)
+				}
+				got := map[string]float64{models.ClassEntailment: r.Scores.Entailment}
+				if r.Scores.ThreeClass {
+					got[models.ClassNeutral], got[models.ClassContradiction] = r.Scores.Neutral, r.Scores.Contradiction
+				}
+				for class, p := range got {
+					if want, ok := rows[i].Probabilities[class]; !ok || math.Abs(p-want) > 1e-4 {
+						t.Errorf("pair %d: P(%s) %g, want %g", i, class, p, want)
+					}
 				}
 			}
 		})

@@ -48,7 +48,7 @@ class TestExport(Folder):
                 for part in (manifest, kept):
                     del part["files"]["weights"]
                 self.assertEqual(manifest, kept)
-                support = [row["support"] for row in json.loads((out / "reference.json").read_text(encoding="utf-8"))]
+                support = [row["probabilities"]["entailment"] for row in json.loads((out / "reference.json").read_text(encoding="utf-8"))]
                 self.assertGreater(max(support) - min(support), 0.02)
 
     def test_storage(self):
