@@ -2,6 +2,10 @@
 
 import json
 import math
+import os
+import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -122,3 +126,30 @@ def test_the_shift_moves_entailment_alone(data: Path, tmp_path: Path):
         (bias,) = (i for i in graph.initializer if i.name == "out.bias")
         biases.append(onnx.numpy_helper.to_array(bias))
     assert biases[1] - biases[0] == pytest.approx([0.5, 0, 0], abs=1e-6)
+
+
+def test_two_runs_do_not_write_to_one_folder(tmp_path: Path):
+    with fit.claim(tmp_path), pytest.raises(SystemExit, match="another run"):
+        fit.claim(tmp_path)
+    fit.claim(tmp_path).close()
+
+
+def test_a_process_ends_with_the_one_that_started_it():
+    child = "from verifier_train import fit; import time; fit.end_with_parent(); print('up', flush=True); time.sleep(600)"
+    parent = (
+        "import subprocess, sys; "
+        f"p = subprocess.Popen([sys.executable, '-c', {child!r}], stdout=subprocess.PIPE, text=True); "
+        "p.stdout.readline(); print(p.pid, flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", parent], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1]
+    ) as started:
+        pid = int(started.stdout.readline())
+        os.kill(pid, 0)
+        started.kill()
+    for _ in range(100):
+        state = Path(f"/proc/{pid}/stat")
+        if not state.exists() or state.read_text().split(") ")[1].startswith("Z"):
+            return
+        time.sleep(0.1)
+    pytest.fail("it goes on alone")

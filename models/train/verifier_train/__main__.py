@@ -48,6 +48,11 @@ def main() -> None:
 
 def train_run(chosen: recipe.Recipe, data: Path, run: Path, processes: int) -> None:
     """Trains in processes of their own, with a bar of the examples seen."""
+    with fit.claim(run):
+        spawn(chosen, data, run, processes)
+
+
+def spawn(chosen: recipe.Recipe, data: Path, run: Path, processes: int) -> None:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

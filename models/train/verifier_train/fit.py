@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Iterator
+from typing import IO, Iterator
 
 import torch
 import torch.distributed as dist
@@ -241,8 +243,32 @@ def last_line(log: Path) -> dict | None:
     return json.loads(lines[-1]) if lines else None
 
 
+def end_with_parent() -> None:
+    """Ends this process soon after the one that started it, however that ended:
+    nobody would look after a run that goes on alone."""
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def claim(out: Path) -> IO[str]:
+    """Locks a run's folder for as long as the returned file is open."""
+    lock = (out / "lock").open("w")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise SystemExit(f"{out}: another run is writing to this folder") from None
+    return lock
+
+
 def worker(rank: int, world: int, port: int, recipe: Recipe, data: Path, out: Path) -> None:
     """One process of a run."""
+    end_with_parent()
     torch.set_num_threads(1)
     if world > 1:
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
