@@ -11,18 +11,19 @@ import (
 	"plumbline/scorers/entail"
 )
 
-// TestFalseSupportGrowsWithinItsBound measures how often claims are found
-// supported by documents about other things, by the number of chunks: the other
-// side of a maximum. The claims are sentences of Wikipedia with the pages that
-// they cite (WiCE); a claim meets only the pages of others.
-func TestFalseSupportGrowsWithinItsBound(t *testing.T) {
+// TestFalseVerdictsGrowWithinTheirBounds measures how often claims are found
+// supported, and how often contradicted, by documents about other things, by the
+// number of chunks: the other side of a maximum. The claims are sentences of
+// Wikipedia with the pages that they cite (WiCE); a claim meets only the pages of
+// others.
+func TestFalseVerdictsGrowWithinTheirBounds(t *testing.T) {
 	claims, chunks, sizes := 10, 100, []int{1, 10, 100}
 	if *long {
 		claims, chunks, sizes = 20, 1000, []int{1, 10, 100, 1000}
 	}
 	v := open(t, 2)
 	hypotheses, documents := draw(t, claims, chunks)
-	found := make([]int, claims) // chunks that support the claim
+	supporting, contradicting := make([]int, claims), make([]int, claims) // chunks, of each claim
 	for i, hypothesis := range hypotheses {
 		pairs := make([]entail.Pair, chunks)
 		for k, text := range documents[i] {
@@ -37,31 +38,44 @@ func TestFalseSupportGrowsWithinItsBound(t *testing.T) {
 				t.Fatal(r.Err)
 			}
 			if r.Scores.Entailment >= 0.5 {
-				found[i]++
+				supporting[i]++
+			}
+			if r.Scores.Contradiction >= 0.5 {
+				contradicting[i]++
 			}
 		}
-		t.Logf("%d of %d chunks support: %s", found[i], chunks, hypothesis)
+		t.Logf("%d of %d chunks support, %d contradict: %s", supporting[i], chunks, contradicting[i], hypothesis)
 	}
 	for _, size := range sizes {
-		var rate float64
-		for _, n := range found {
-			rate += hit(chunks, n, size) / float64(claims)
-		}
-		t.Logf("%4d chunks: %.3f of %d unsupported claims are found supported", size, rate, claims)
-		if bound := bounds()[size]; rate > bound {
-			t.Errorf("with %d chunks %.3f of the unsupported claims are found supported, more than %.2f", size, rate, bound)
+		for _, verdict := range []struct {
+			name   string
+			found  []int
+			bounds map[int]float64
+		}{{"supported", supporting, supportBounds()}, {"contradicted", contradicting, contradictionBounds()}} {
+			var rate float64
+			for _, n := range verdict.found {
+				rate += hit(chunks, n, size) / float64(claims)
+			}
+			t.Logf("%4d chunks: %.3f of %d claims are falsely found %s", size, rate, claims, verdict.name)
+			if bound := verdict.bounds[size]; rate > bound {
+				t.Errorf("with %d chunks %.3f of the claims are falsely found %s, more than %.2f", size, rate, verdict.name, bound)
+			}
 		}
 	}
 }
 
-// bounds are the rates above which the bundled model has become worse than it
-// was published.
-func bounds() map[int]float64 {
+// supportBounds and contradictionBounds are the rates above which the bundled
+// model has become worse than it was published.
+func supportBounds() map[int]float64 {
+	return map[int]float64{1: 0.02, 10: 0.1, 100: 0.3, 1000: 0.6}
+}
+
+func contradictionBounds() map[int]float64 {
 	return map[int]float64{1: 0.02, 10: 0.1, 100: 0.3, 1000: 0.6}
 }
 
 // hit is the probability that at least one of size chunks, drawn from all
-// without replacement, is among the n that support the claim.
+// without replacement, is among the n of a verdict.
 func hit(all, n, size int) float64 {
 	miss := 1.0
 	for i := range size {
