@@ -71,7 +71,7 @@ func supportBounds() map[int]float64 {
 }
 
 func contradictionBounds() map[int]float64 {
-	return map[int]float64{1: 0.02, 10: 0.1, 100: 0.3, 1000: 0.6}
+	return map[int]float64{1: 0.02, 10: 0.1, 100: 0.5, 1000: 0.9}
 }
 
 // hit is the probability that at least one of size chunks, drawn from all

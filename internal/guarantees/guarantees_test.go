@@ -157,10 +157,12 @@ func TestTheOrderOfPassagesChangesNothing(t *testing.T) {
 
 // TestPaddingNeverLowersSupport adds passages about other things. The bundled
 // model's epsilon is 0, so that no support may fall at all; a chunk of the
-// padding that supports a claim better may raise it, which is reported.
+// padding that supports a claim better may raise it, which is reported. The
+// verdicts stay what they were: nothing of the padding supports a claim that the
+// evidence does not, or contradicts one.
 func TestPaddingNeverLowersSupport(t *testing.T) {
 	s, v := newScorer(t), remember(t, open(t, 2))
-	claims := supported()[:1]
+	claims := slices.Concat(supported()[:1], unsupported()[:1])
 	plain := score(t, s, v, request(claims, passages()...))
 	for _, size := range []int{1 << 10, 10 << 10, 100 << 10} {
 		padded := score(t, s, v, request(claims, slices.Concat([]string{prose(2, size/2)}, passages(), []string{prose(3, size/2)})...))
@@ -169,6 +171,9 @@ func TestPaddingNeverLowersSupport(t *testing.T) {
 			t.Logf("%3d KB: support %.6f, alone %.6f: %s", size>>10, after, before, claim.GetText())
 			if after < before {
 				t.Errorf("%d KB of padding lower the support of %q from %v to %v", size>>10, claim.GetText(), before, after)
+			}
+			if was, is := plain.GetClaims()[i].GetVerdict(), claim.GetVerdict(); is != was {
+				t.Errorf("%d KB of padding turn %q from %s to %s", size>>10, claim.GetText(), was, is)
 			}
 			if after == before && !proto.Equal(claim.GetBest(), plain.GetClaims()[i].GetBest()) {
 				t.Errorf("%d KB of padding move the best chunk of %q to %v", size>>10, claim.GetText(), claim.GetBest())

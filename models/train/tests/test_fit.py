@@ -128,6 +128,18 @@ def test_the_shift_moves_entailment_alone(data: Path, tmp_path: Path):
     assert biases[1] - biases[0] == pytest.approx([0.5, 0, 0], abs=1e-6)
 
 
+def test_a_soup_is_the_mean_of_its_runs(tmp_path: Path):
+    for seed in range(2):
+        torch.manual_seed(seed)
+        model.save(model.start("minilm", "cls", Path()), tmp_path / str(seed))
+    model.mean_of([tmp_path / "0", tmp_path / "1"], tmp_path / "mean")
+    one, two, mean = (model.start("minilm", "cls", Path()) for _ in range(3))
+    for made, name in ((one, "0"), (two, "1"), (mean, "mean")):
+        model.load(made, tmp_path / name)
+    assert not torch.equal(one.out.weight, two.out.weight)
+    assert torch.allclose(mean.out.weight, (one.out.weight + two.out.weight) / 2, atol=1e-3)
+
+
 def test_two_runs_do_not_write_to_one_folder(tmp_path: Path):
     with fit.claim(tmp_path), pytest.raises(SystemExit, match="another run"):
         fit.claim(tmp_path)

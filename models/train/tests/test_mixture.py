@@ -165,5 +165,7 @@ def test_rows_have_every_kind_of_label_and_supported_claims_have_their_sentence(
     rows = [maker.row(Random(seed)) for seed in range(300)]
     assert {row.label for row in rows} == {0, 1, 2, NOT_ENTAILED}
     questions = [maker.question_row(Random(seed)) for seed in range(200)]
+    assert 0.4 < sum(row.label == 0 for row in questions) / len(questions) < 0.6
+    assert all(row.label == 1 for row in questions if "Eiffel built it." not in row.doc)
     assert {row.claim: row.label for row in questions if "Curie" in row.claim} == {"Who built it? Curie": NOT_ENTAILED}
     assert any(row.label == 0 and row.claim == "Who built it? Eiffel" for row in questions)

@@ -11,6 +11,7 @@ import torch.multiprocessing as mp
 from tqdm import tqdm
 
 from . import ablation, curves, export, fit, recipe
+from . import model as models
 
 RECIPES = Path(__file__).parent.parent / "recipes.toml"
 
@@ -37,7 +38,10 @@ def main() -> None:
         print(ablation.run(recipes, ablation.Place(arguments.data, arguments.out, arguments.plumbline, arguments.limit)))
         return
     chosen, run = recipes[arguments.recipe], arguments.out / arguments.recipe
-    if arguments.command == "train":
+    if arguments.command == "train" and chosen.soup:
+        models.mean_of([arguments.out / name for name in chosen.soup], run)
+        print(run)
+    elif arguments.command == "train":
         run.mkdir(parents=True, exist_ok=True)
         train_run(chosen, arguments.data, run, arguments.processes)
         print(curves.draw(run))

@@ -197,7 +197,9 @@ def cut_to_fit(row: Row, count: Callable[[str], int], limit: int) -> Row:
     frequency = Counter(w for s in words for w in s)
 
     def shared(i: int) -> float:
-        return sum(1 / frequency[w] for w in words[i] & claim.keys())
+        # Exact, so that it does not depend on the order of a set, which differs
+        # from process to process.
+        return math.fsum(1 / frequency[w] for w in words[i] & claim.keys())
 
     kept: set[int] = set()
     for i in sorted(range(len(cut)), key=shared, reverse=True):

@@ -92,3 +92,11 @@ def load(model: nn.Module, folder: Path) -> None:
     """Reads what save wrote."""
     weights = load_file(folder / "model.fp16.safetensors")
     model.load_state_dict({k: v.to(torch.float32) for k, v in weights.items()})
+
+
+def mean_of(folders: list[Path], into: Path) -> None:
+    """Saves the mean of what save wrote into several folders."""
+    weights = [load_file(folder / "model.fp16.safetensors") for folder in folders]
+    mean = {k: torch.stack([w[k].to(torch.float32) for w in weights]).mean(dim=0) for k in weights[0]}
+    into.mkdir(parents=True, exist_ok=True)
+    save_file({k: v.to(torch.float16).contiguous() for k, v in mean.items()}, into / "model.fp16.safetensors")

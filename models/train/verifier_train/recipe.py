@@ -18,6 +18,10 @@ class Recipe:
     """"minilm": all-MiniLM-L6-v2 with a new head; else the name of another
     recipe, whose run it goes on from."""
 
+    soup: tuple[str, ...] = ()
+    """Other recipes, of the same head and one's init the other, whose weights
+    are averaged in place of training (Wortsman et al. 2022, Model soups)."""
+
     # Optimisation.
     rate: float = 1.5e-4
     """Peak of AdamW's learning rate: after warmup until the decay begins."""

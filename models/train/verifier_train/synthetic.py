@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Sequence
 
 from .overlap import Overlap
 from .sets import NOT_ENTAILED, Row
@@ -253,8 +254,10 @@ class Maker:
 
     def __init__(self, paragraphs_: list[Paragraph], questions_: list[Question]):
         self.paragraphs = [p for p in paragraphs_ if len(p.sentences) >= 2]
-        self.questions = questions_
         self._all = paragraphs_
+        self._answered = [q for q in questions_ if q.right]
+        self._hops = [q for q in self._answered if len(q.docs) > 1]
+        self._mistaken = [q for q in questions_ if q.wrong]
 
     def distractors(self, count: int, rng: Random) -> list[str]:
         """Sentences about something else, a few running ones at a time."""
@@ -334,17 +337,23 @@ class Maker:
         return " ".join([*self.distractors(before, rng), own, *self.distractors(after, rng)])
 
     def question_row(self, rng: Random) -> Row:
-        """A row whose claim is a question with an answer."""
-        question = rng.choice(self.questions)
-        docs = list(question.docs)
-        rng.shuffle(docs)
+        """A row whose claim is a question with an answer, supported in half of them."""
         kind = rng.random()
-        if question.right and (kind < 0.5 or not question.wrong):
-            answer, label = question.right, ENTAILMENT
-        else:
-            answer, label = rng.choice(question.wrong), NOT_ENTAILED
-        if label == ENTAILMENT and kind > 0.42 and len(docs) > 1:
-            docs, label = docs[:1], NOT_ENTAILED  # a hop is missing
-        if label == ENTAILMENT and kind < 0.06:
-            docs, label = [" ".join(self.distractors(5, rng))], NEUTRAL
-        return Row("\n\n".join(docs), f"{question.text} {answer}", label)
+        if kind < 0.5:
+            question = rng.choice(self._answered)
+            return Row(self._read(question.docs, rng), f"{question.text} {question.right}", ENTAILMENT)
+        if kind < 0.6 and self._hops:  # a hop is missing
+            question = rng.choice(self._hops)
+            return Row(self._read(rng.sample(question.docs, 1), rng), f"{question.text} {question.right}", NOT_ENTAILED)
+        if kind < 0.65:
+            question = rng.choice(self._answered)
+            return Row(" ".join(self.distractors(5, rng)), f"{question.text} {question.right}", NEUTRAL)
+        question = rng.choice(self._mistaken)
+        return Row(self._read(question.docs, rng), f"{question.text} {rng.choice(question.wrong)}", NOT_ENTAILED)
+
+    def _read(self, docs: Sequence[str], rng: Random) -> str:
+        """The documents in some order, often among others."""
+        parts = rng.sample(docs, len(docs))
+        if rng.random() < 0.4:
+            parts.insert(rng.randrange(len(parts) + 1), " ".join(self.distractors(rng.randint(2, 5), rng)))
+        return "\n\n".join(parts)
