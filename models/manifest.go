@@ -87,8 +87,8 @@ type Manifest struct {
 	// MaxTokens is the longest pair that the network takes, special tokens
 	// included. A longer pair is refused, never cut.
 	MaxTokens int `json:"max_tokens"`
-	// TrainedMaxTokens is the longest pair seen in training; chunks should not
-	// be longer.
+	// TrainedMaxTokens is the longest pair that the model is at its best with;
+	// chunks should not make longer ones.
 	TrainedMaxTokens int `json:"trained_max_tokens"`
 	// FineTokens asks for a second, finer cut of the evidence, into windows of
 	// that many tokens; see entail.Description.

@@ -77,9 +77,9 @@ func TestOpenEngineKeepsTheOrderOfPairs(t *testing.T) {
 }
 
 // TestInteractiveCallsOvertakeALargeOne sends small calls, one after the other,
-// while a large one is being scored: each gets its turn, and the large one is
-// still at work when the last has its answer. Where the large one keeps its place at
-// the head of the line, it ends first.
+// while a large one is being scored: the whole stack lets them in between its
+// pairs, and the large one is still at work when the last has its answer. The
+// order among many large calls is tested in models/engine.
 func TestInteractiveCallsOvertakeALargeOne(t *testing.T) {
 	cfg := settings()
 	cfg.ONNXRuntime.Lib = orttest.Library(t)

@@ -1,5 +1,5 @@
-// Package train holds the recipe of the bundled verifier's successor, in Python; this
-// package has only its tests.
+// Package train holds the recipe of the bundled verifier, in Python; this package
+// has only its tests.
 package train
 
 import (

@@ -111,8 +111,9 @@ type Description struct {
 	ThreeClass bool
 	// MaxTokens is the longest pair in tokens, special tokens included.
 	MaxTokens int
-	// TrainedTokens is the longest pair seen in training, if that is less than
-	// MaxTokens: windows of evidence should not be larger. 0 means MaxTokens.
+	// TrainedTokens is the longest pair that the model is at its best with, if
+	// that is less than MaxTokens: windows of evidence should not make longer
+	// ones. 0 means MaxTokens.
 	TrainedTokens int
 	// FineTokens asks for a second, finer cut of the evidence beside the one
 	// into windows of the full length: into windows of that many tokens of

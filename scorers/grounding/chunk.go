@@ -41,7 +41,8 @@ type window struct {
 type chunkSet struct {
 	chunks  []chunk // with distinct premises, in the order of the passages
 	covered int     // tokens of the evidence that stand in some chunk
-	// shortened is how many passages have a title that their chunks have not whole.
+	// shortened is how many passages have a title that their chunks in the coarse
+	// cut have not whole.
 	shortened int
 }
 

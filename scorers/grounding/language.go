@@ -111,8 +111,8 @@ func (l languages) check(text string) *score.Missing {
 
 // foreign says whether a text is reliably in a language that the verifier does
 // not have. Trigram statistics take an English sentence of names and technical
-// terms for French once in 600 claims; the function words that no other
-// language has settle most of these. They are asked first: the statistics cost
+// terms for French once in 600 claims; the function words that few other
+// languages have settle most of these. They are asked first: the statistics cost
 // more than all else that is done with a short claim.
 func (l languages) foreign(text string) bool {
 	if l.alike || slices.Contains(l.codes, "en") && looksEnglish(text) {

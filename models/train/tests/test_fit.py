@@ -147,7 +147,7 @@ def test_two_runs_do_not_write_to_one_folder(tmp_path: Path):
 
 
 def test_a_process_ends_with_the_one_that_started_it():
-    child = "from verifier_train import fit; import time; fit.end_with_parent(); print('up', flush=True); time.sleep(600)"
+    child = "from verifier_train import fit; import os, time; fit.end_with(os.getppid()); print('up', flush=True); time.sleep(600)"
     parent = (
         "import subprocess, sys; "
         f"p = subprocess.Popen([sys.executable, '-c', {child!r}], stdout=subprocess.PIPE, text=True); "

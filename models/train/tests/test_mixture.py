@@ -12,6 +12,9 @@ from verifier_train.recipe import Recipe, read
 from verifier_train.sets import NOT_ENTAILED, NOT_STATED, SETS, Row
 from verifier_train.text import sentences
 
+TWO_HOPS = synthetic.Question(
+    "Where was its builder born?", ("Eiffel built the tower.", "Eiffel was born in Dijon."), "Dijon", ("Paris",)
+)
 RECIPE = Recipe(sets=("fool_me_twice", "tracie", "rte"), corpora=("squad2_halfdev",), questions=0)
 
 
@@ -161,11 +164,16 @@ def test_rows_have_every_kind_of_label_and_supported_claims_have_their_sentence(
         synthetic.Paragraph("Marie Curie", tuple(TEXT.split(". ", 1))),
         synthetic.Paragraph("Tower", ("Gustave Eiffel was its builder.", "It has 3 levels and 1,665 steps.")),
     ]
-    maker = synthetic.Maker(paragraphs, [synthetic.Question("Who built it?", ("Eiffel built it.",), "Eiffel", ("Curie",))])
+    maker = synthetic.Maker(paragraphs, [synthetic.Question("Who built it?", ("Eiffel built it.",), "Eiffel", ("Curie",)), TWO_HOPS])
     rows = [maker.row(Random(seed)) for seed in range(300)]
     assert {row.label for row in rows} == {0, 1, 2, NOT_ENTAILED}
     questions = [maker.question_row(Random(seed)) for seed in range(200)]
     assert 0.4 < sum(row.label == 0 for row in questions) / len(questions) < 0.6
-    assert all(row.label == 1 for row in questions if "Eiffel built it." not in row.doc)
+    assert all(row.label == 1 for row in questions if "Who built it" in row.claim and "Eiffel built it." not in row.doc)
+    hops = [row for row in questions if row.claim == "Where was its builder born? Dijon"]
+    for row in hops:
+        told = sum(doc in row.doc for doc in TWO_HOPS.docs)
+        assert row.label == {0: 1, 1: NOT_ENTAILED, 2: 0}[told]
+    assert len({row.label for row in hops}) == 3
     assert {row.claim: row.label for row in questions if "Curie" in row.claim} == {"Who built it? Curie": NOT_ENTAILED}
     assert any(row.label == 0 and row.claim == "Who built it? Eiffel" for row in questions)

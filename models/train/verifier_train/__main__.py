@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import socket
 import threading
 from pathlib import Path
@@ -22,7 +23,7 @@ def main() -> None:
     commands = parser.add_subparsers(dest="command", required=True)
     train = commands.add_parser("train", help="train a recipe, going on from its last checkpoint, and draw its curves")
     train.add_argument("--processes", type=int, default=2, help="processes that share each step (default: 2)")
-    to_onnx = commands.add_parser("export", help="write a trained run as the model folders fp32/ and int8/")
+    to_onnx = commands.add_parser("export", help="write a trained run as the model folders fp32/, int8-storage/ and int8-dynamic/")
     to_onnx.add_argument("--name", default="plumbline-verifier", help="name in the manifest")
     to_onnx.add_argument("--version", default="1.0.0", help="version in the manifest")
     for command in (train, to_onnx):
@@ -39,8 +40,7 @@ def main() -> None:
         return
     chosen, run = recipes[arguments.recipe], arguments.out / arguments.recipe
     if arguments.command == "train" and chosen.soup:
-        models.mean_of([arguments.out / name for name in chosen.soup], run)
-        print(run)
+        print(models.mean_of([arguments.out / name for name in chosen.soup], run))
     elif arguments.command == "train":
         run.mkdir(parents=True, exist_ok=True)
         train_run(chosen, arguments.data, run, arguments.processes)
@@ -64,7 +64,7 @@ def spawn(chosen: recipe.Recipe, data: Path, run: Path, processes: int) -> None:
     watcher = threading.Thread(target=watch, args=(run / "log.jsonl", chosen.examples, done))
     watcher.start()
     try:
-        mp.spawn(fit.worker, args=(processes, port, chosen, data, run), nprocs=processes)
+        mp.spawn(fit.worker, args=(os.getpid(), processes, port, chosen, data, run), nprocs=processes)
     finally:
         done.set()
         watcher.join()

@@ -243,10 +243,9 @@ def last_line(log: Path) -> dict | None:
     return json.loads(lines[-1]) if lines else None
 
 
-def end_with_parent() -> None:
-    """Ends this process soon after the one that started it, however that ended:
-    nobody would look after a run that goes on alone."""
-    parent = os.getppid()
+def end_with(parent: int) -> None:
+    """Ends this process soon after its parent, however that ended: nobody would
+    look after a run that goes on alone."""
 
     def watch() -> None:
         while os.getppid() == parent:
@@ -266,9 +265,9 @@ def claim(out: Path) -> IO[str]:
     return lock
 
 
-def worker(rank: int, world: int, port: int, recipe: Recipe, data: Path, out: Path) -> None:
-    """One process of a run."""
-    end_with_parent()
+def worker(rank: int, parent: int, world: int, port: int, recipe: Recipe, data: Path, out: Path) -> None:
+    """One process of a run, which the process parent started."""
+    end_with(parent)
     torch.set_num_threads(1)
     if world > 1:
         os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))

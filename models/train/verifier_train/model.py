@@ -94,9 +94,15 @@ def load(model: nn.Module, folder: Path) -> None:
     model.load_state_dict({k: v.to(torch.float32) for k, v in weights.items()})
 
 
-def mean_of(folders: list[Path], into: Path) -> None:
-    """Saves the mean of what save wrote into several folders."""
+def mean_of(folders: list[Path], into: Path) -> Path:
+    """Saves the mean of what save wrote into several folders, of models with one
+    kind of head."""
     weights = [load_file(folder / "model.fp16.safetensors") for folder in folders]
+    for folder, of in zip(folders, weights, strict=True):
+        if {k: w.shape for k, w in of.items()} != {k: w.shape for k, w in weights[0].items()}:
+            raise ValueError(f"{folder} has another kind of model than {folders[0]}")
     mean = {k: torch.stack([w[k].to(torch.float32) for w in weights]).mean(dim=0) for k in weights[0]}
     into.mkdir(parents=True, exist_ok=True)
-    save_file({k: v.to(torch.float16).contiguous() for k, v in mean.items()}, into / "model.fp16.safetensors")
+    file = into / "model.fp16.safetensors"
+    save_file({k: v.to(torch.float16).contiguous() for k, v in mean.items()}, file)
+    return file

@@ -339,7 +339,7 @@ class Maker:
     def question_row(self, rng: Random) -> Row:
         """A row whose claim is a question with an answer, supported in half of them."""
         kind = rng.random()
-        if kind < 0.5:
+        if kind < 0.5 or kind >= 0.65 and not self._mistaken:
             question = rng.choice(self._answered)
             return Row(self._read(question.docs, rng), f"{question.text} {question.right}", ENTAILMENT)
         if kind < 0.6 and self._hops:  # a hop is missing
