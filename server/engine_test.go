@@ -110,7 +110,9 @@ func TestInteractiveCallsOvertakeALargeOne(t *testing.T) {
 		t.Errorf("the large call ended (%v) before ten small ones had their answers", err)
 	default:
 		cancel()
-		<-finished
+		if err := <-finished; err == nil {
+			t.Error("the large call that was cancelled ended well")
+		}
 	}
 }
 
