@@ -24,7 +24,7 @@ import (
 	"plumbline/verifiers/embedded"
 )
 
-var long = flag.Bool("long", false, "measure false support and contradiction over 1,000 chunks, which takes many minutes")
+var long = flag.Bool("long", false, "measure false support and contradiction over 1,000 chunks, and texts of 1 MB, which takes many minutes")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
@@ -164,7 +164,11 @@ func TestPaddingNeverLowersSupport(t *testing.T) {
 	s, v := newScorer(t), remember(t, open(t, 2))
 	claims := slices.Concat(supported()[:1], unsupported()[:1])
 	plain := score(t, s, v, request(claims, passages()...))
-	for _, size := range []int{1 << 10, 10 << 10, 100 << 10} {
+	sizes := []int{1 << 10, 10 << 10, 100 << 10}
+	if *long {
+		sizes = append(sizes, 1<<20)
+	}
+	for _, size := range sizes {
 		padded := score(t, s, v, request(claims, slices.Concat([]string{prose(2, size/2)}, passages(), []string{prose(3, size/2)})...))
 		for i, claim := range padded.GetClaims() {
 			before, after := plain.GetClaims()[i].GetSupport().GetValue(), claim.GetSupport().GetValue()
@@ -191,10 +195,13 @@ func TestPaddingNeverLowersSupport(t *testing.T) {
 func TestClaimsOfALongTextAreFound(t *testing.T) {
 	s, v := newScorer(t), open(t, 2)
 	sizes := []int{1 << 10, 4 << 10, 10 << 10, 100 << 10}
+	if *long {
+		sizes = append(sizes, 1<<20)
+	}
 	var found int
 	for i, size := range sizes {
-		claim := supported()[i]
-		before := prose(4, size*(i+1)/5)
+		claim := supported()[i%len(supported())]
+		before := prose(4, size/5*(i%4+1))
 		response := score(t, s, v, request([]string{claim}, before+claim+" "+prose(5, size-len(before))))
 		got := response.GetClaims()[0]
 		t.Logf("%3d KB: support %.4f, %s: %s", size>>10, got.GetSupport().GetValue(), got.GetVerdict(), claim)
