@@ -81,28 +81,35 @@ def start(init: str, pooling: str, runs: Path) -> Verifier:
     return made
 
 
+WEIGHTS = "model.fp16.safetensors"
+"""The file of a run's weights."""
+
+
 def save(model: nn.Module, folder: Path) -> None:
     """The weights in half precision: small, and exact enough to go on from."""
-    folder.mkdir(parents=True, exist_ok=True)
-    weights = {k: v.detach().to(torch.float16).contiguous() for k, v in model.state_dict().items()}
-    save_file(weights, folder / "model.fp16.safetensors")
+    _write(model.state_dict(), folder)
 
 
 def load(model: nn.Module, folder: Path) -> None:
     """Reads what save wrote."""
-    weights = load_file(folder / "model.fp16.safetensors")
-    model.load_state_dict({k: v.to(torch.float32) for k, v in weights.items()})
+    model.load_state_dict(_read(folder))
 
 
 def mean_of(folders: list[Path], into: Path) -> Path:
     """Saves the mean of what save wrote into several folders, of models with one
     kind of head."""
-    weights = [load_file(folder / "model.fp16.safetensors") for folder in folders]
+    weights = [_read(folder) for folder in folders]
     for folder, of in zip(folders, weights, strict=True):
         if {k: w.shape for k, w in of.items()} != {k: w.shape for k, w in weights[0].items()}:
             raise ValueError(f"{folder} has another kind of model than {folders[0]}")
-    mean = {k: torch.stack([w[k].to(torch.float32) for w in weights]).mean(dim=0) for k in weights[0]}
-    into.mkdir(parents=True, exist_ok=True)
-    file = into / "model.fp16.safetensors"
-    save_file({k: v.to(torch.float16).contiguous() for k, v in mean.items()}, file)
-    return file
+    return _write({k: torch.stack([w[k] for w in weights]).mean(dim=0) for k in weights[0]}, into)
+
+
+def _write(weights: dict[str, Tensor], folder: Path) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    save_file({k: v.detach().to(torch.float16).contiguous() for k, v in weights.items()}, folder / WEIGHTS)
+    return folder / WEIGHTS
+
+
+def _read(folder: Path) -> dict[str, Tensor]:
+    return {k: v.to(torch.float32) for k, v in load_file(folder / WEIGHTS).items()}
