@@ -30,6 +30,7 @@ func hostile() map[string]string {
 		"short lines":       "A\n",
 		"quotes":            "> ",
 		"rows":              "|a|b|\n",
+		"bare rows":         "a|b\n-|-\n",
 		"fences":            "```\n",
 		"cjk stops":         "。",
 		"cjk":               "这是对的。",

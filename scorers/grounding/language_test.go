@@ -68,6 +68,43 @@ func TestLongClaimsInTheirOwnLanguage(t *testing.T) {
 	}
 }
 
+// TestForeignLanguagesAreSeen on single sentences, some of languages that are
+// close to each other.
+func TestForeignLanguagesAreSeen(t *testing.T) {
+	for code, texts := range foreignTexts {
+		for _, text := range texts {
+			if newLanguages([]string{"en"}).check(text) == nil {
+				t.Errorf("%s is taken for English: %s", code, text)
+			}
+			if why := newLanguages([]string{"en", code}).check(text); why != nil {
+				t.Errorf("%s: %v: %s", code, why, text)
+			}
+		}
+	}
+}
+
+var foreignTexts = map[string][]string{
+	"nl": {"De brug werd in 1932 geopend voor het verkeer en wordt nog steeds gebruikt.", "Het bedrijf heeft zijn hoofdkantoor in Rotterdam en verkoopt schepen aan klanten over de hele wereld.", "Zij schreef haar eerste roman toen ze nog student was in Utrecht.", "De minister zei dat de maatregel niet zou worden ingetrokken."},
+	"da": {"Broen blev åbnet for trafik i 1932 og bruges stadig hver dag.", "Virksomheden har hovedkontor i København og sælger skibe til kunder i hele verden.", "Hun skrev sin første roman, mens hun stadig var studerende i Aarhus.", "Ministeren sagde, at loven ikke ville blive trukket tilbage."},
+	"nb": {"Broen ble åpnet for trafikk i 1932 og brukes fortsatt hver dag.", "Selskapet har hovedkontor i Oslo og selger skip til kunder over hele verden.", "Hun skrev sin første roman mens hun fortsatt var student i Bergen.", "Ministeren sa at loven ikke ville bli trukket tilbake."},
+	"sv": {"Bron öppnades för trafik 1932 och används fortfarande varje dag.", "Företaget har sitt huvudkontor i Stockholm och säljer fartyg till kunder över hela världen.", "Hon skrev sin första roman medan hon fortfarande var student i Lund.", "Ministern sade att lagen inte skulle dras tillbaka."},
+	"af": {"Die brug is in 1932 vir verkeer oopgestel en word nog steeds elke dag gebruik.", "Die maatskappy het sy hoofkantoor in Kaapstad en verkoop skepe aan kliënte oor die hele wêreld.", "Sy het haar eerste roman geskryf terwyl sy nog 'n student was."},
+	"de": {"Die Brücke wurde 1932 für den Verkehr geöffnet und wird noch heute benutzt.", "Sie schrieb ihren ersten Roman, als sie noch Studentin in Leipzig war."},
+	"fr": {"Le pont a été ouvert à la circulation en 1932 et sert encore chaque jour.", "Elle a écrit son premier roman alors qu'elle était encore étudiante à Lyon."},
+	"es": {"El puente se abrió al tráfico en 1932 y todavía se usa todos los días.", "Escribió su primera novela cuando aún era estudiante en Sevilla."},
+	"it": {"Il ponte fu aperto al traffico nel 1932 ed è ancora usato ogni giorno.", "Scrisse il suo primo romanzo quando era ancora studentessa a Bologna."},
+	"pt": {"A ponte foi aberta ao trânsito em 1932 e ainda é usada todos os dias.", "Ela escreveu o seu primeiro romance quando ainda era estudante em Coimbra."},
+	"ca": {"El pont es va obrir al trànsit el 1932 i encara s'utilitza cada dia.", "Va escriure la seva primera novel·la quan encara era estudiant a Girona."},
+	"ro": {"Podul a fost deschis traficului în 1932 și este folosit și astăzi.", "Ea a scris primul său roman pe când era încă studentă la Cluj."},
+	"pl": {"Most został otwarty dla ruchu w 1932 roku i jest nadal używany.", "Napisała swoją pierwszą powieść, gdy była jeszcze studentką w Krakowie."},
+	"hu": {"A hidat 1932-ben nyitották meg a forgalom előtt, és ma is használják.", "Első regényét akkor írta, amikor még egyetemista volt Szegeden."},
+	"fi": {"Silta avattiin liikenteelle vuonna 1932, ja se on edelleen käytössä joka päivä.", "Hän kirjoitti ensimmäisen romaaninsa ollessaan vielä opiskelija Turussa."},
+	"id": {"Jembatan itu dibuka untuk lalu lintas pada tahun 1932 dan masih digunakan setiap hari.", "Dia menulis novel pertamanya ketika masih menjadi mahasiswa di Bandung."},
+	"vi": {"Cây cầu được thông xe vào năm 1932 và vẫn được sử dụng mỗi ngày."},
+	"hr": {"Most je otvoren za promet 1932. godine i još uvijek se koristi svaki dan.", "Svoj prvi roman napisala je dok je još bila studentica u Zagrebu."},
+	"eo": {"La ponto estis malfermita al trafiko en 1932 kaj ankoraŭ estas uzata ĉiutage."},
+}
+
 // TestEnglishIsRarelyTakenForForeign on the claims of all development sets.
 func TestEnglishIsRarelyTakenForForeign(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(shareddata.Path(t, "data", "dev"), "*.jsonl.gz"))

@@ -38,7 +38,12 @@ type block struct {
 	// closed says that more text at the end of the source cannot change the
 	// block.
 	closed bool
+	// delimiter is the end of the line that makes the block the names of columns.
+	delimiter int
 }
+
+// end is where the text after the block begins.
+func (b block) end() int { return max(b.span.End, b.delimiter) }
 
 var (
 	headingLine = regexp.MustCompile(`^ {0,3}#{1,6}[ \t]+`)
@@ -58,7 +63,8 @@ type reader struct {
 	// fenceQuoted says that the listing stands in a quotation, which ends it too.
 	fenceQuoted bool
 	header      entail.Span
-	table       int // the first block of the table that is open, or -1
+	table       int  // the first block of the table that is open, or -1
+	bare        bool // the open table's lines need not begin with a bar
 }
 
 // blocks cuts text[from:] into blocks. continued says that the text at from
@@ -77,6 +83,9 @@ func blocks(text string, from int, continued bool) []block {
 		r.line(from, end, continued)
 		continued = false
 		from = end + 1
+	}
+	if r.table >= 0 {
+		r.blocks[r.table].closed = false
 	}
 	return r.blocks
 }
@@ -108,12 +117,17 @@ func (r *reader) line(start, end int, rest bool) {
 		r.last().kind, r.last().closed, r.open = blockHeading, complete, false
 		return
 	}
+	if r.open && !rest && r.names(start, end) {
+		r.beginTable(true)
+		r.nameColumns(end)
+		return
+	}
 	empty := !rest && (trimmed == "" || ruleLine.MatchString(line))
 	if empty && !complete {
 		return
 	}
-	isRow := strings.HasPrefix(trimmed, "|") && !rest
-	if !isRow {
+	isRow := !rest && (strings.HasPrefix(trimmed, "|") || r.table >= 0 && r.bare && isBareRow(line))
+	if !isRow && (complete || !r.bare) { // a beginning of a line may yet turn out to be a row
 		r.endTable()
 	}
 	switch {
@@ -166,16 +180,32 @@ func (r *reader) listed(line string, end int, complete bool) bool {
 	return true
 }
 
-// title says whether the open paragraph is a title: one line, no item of a list,
-// without the end of a sentence and without a verb. A line of equals signs makes
-// it a heading, one of hyphens only if it is short too: it may be a mere rule.
+// title says whether the open paragraph is a title: one line without a verb. A
+// line of equals signs makes it a heading, one of hyphens only if it is short
+// too: it may be a mere rule.
 func (r *reader) title(equals bool) bool {
 	b := r.last()
 	text := r.text[b.span.Start:b.span.End]
+	return r.oneLine(b) && (equals || len(strings.Fields(text)) <= maxTitle) && !hasFiniteVerb(text)
+}
+
+// oneLine says whether a block is one line of text from its beginning, which is no
+// item of a list, without the end of a sentence.
+func (r *reader) oneLine(b *block) bool {
+	text := r.text[b.span.Start:b.span.End]
 	before := r.text[strings.LastIndexByte(r.text[:b.span.Start], '\n')+1 : b.span.Start]
 	return b.kind == blockText && text != "" && strings.Trim(before, " \t>") == "" &&
-		(equals || len(strings.Fields(text)) <= maxTitle) &&
-		!strings.ContainsFunc(text, func(c rune) bool { return c == '\n' || terminal(c) }) && !hasFiniteVerb(text)
+		!strings.ContainsFunc(text, func(c rune) bool { return c == '\n' || terminal(c) })
+}
+
+// names says whether the line text[start:end] makes the open paragraph the names
+// of as many columns: "a | b" above "--- | ---".
+func (r *reader) names(start, end int) bool {
+	line := r.text[start:end]
+	if !strings.Contains(line, "|") || !delimiter.MatchString(line) || !r.oneLine(r.last()) {
+		return false
+	}
+	return len(cells(r.text, r.last().span)) == len(cells(r.text, entail.Span{Start: start, End: end}))
 }
 
 // maxTitle is how many words a title above a line of hyphens has at most.
@@ -196,6 +226,12 @@ func ticks(line string) int {
 	return len(line) - len(strings.TrimLeft(line, line[:1]))
 }
 
+// isBareRow says whether a line below a row is one too though it begins without a
+// bar: it has one, and begins nothing else.
+func isBareRow(line string) bool {
+	return strings.Contains(line, "|") && !headingLine.MatchString(line) && !itemLine.MatchString(line)
+}
+
 // row takes one line of a table. The line before a delimiter row names the
 // columns and becomes a heading.
 func (r *reader) row(start, end int) {
@@ -203,18 +239,28 @@ func (r *reader) row(start, end int) {
 	switch {
 	case r.table < 0:
 		r.add(row)
-		r.table = len(r.blocks) - 1
-		r.header = entail.Span{}
+		r.beginTable(false)
 	case delimiter.MatchString(r.text[start:end]):
 		if r.table == len(r.blocks)-1 {
-			r.header = r.last().span
-			r.last().kind = blockHeading
+			r.nameColumns(end)
 		}
 	default:
 		row.header = r.header
 		r.blocks = append(r.blocks, row)
 	}
 	r.open = false
+}
+
+// beginTable makes the last block the first of a table.
+func (r *reader) beginTable(bare bool) {
+	r.table, r.bare, r.header, r.open = len(r.blocks)-1, bare, entail.Span{}, false
+}
+
+// nameColumns makes the last block the row that names the columns, by the line
+// that ends at an offset.
+func (r *reader) nameColumns(delimiter int) {
+	r.header = r.last().span
+	r.last().kind, r.last().closed, r.last().delimiter = blockHeading, false, delimiter
 }
 
 // endTable closes the rows of a table all at once: what one of them says

@@ -46,7 +46,7 @@ func (s *splitter) scan(text string, from int, continued bool) scan {
 		settled = b.closed
 		switch {
 		case settled:
-			out.rest, out.continued = b.span.End, false
+			out.rest, out.continued = b.end(), false
 		case stable > 0:
 			out.rest, out.continued = sentences[stable-1].span.End, true
 		}
@@ -216,13 +216,27 @@ func rowSays(text string, b block) string {
 	return strings.Join(parts, "; ")
 }
 
-// cells returns what the cells of a table's row say.
+// cells returns what the cells of a table's row say. A bar after a backslash is
+// part of its cell.
 func cells(text string, span entail.Span) []string {
 	said := strings.TrimSpace(newPlain(text, span, marks(text, block{span: span}).drop).text)
-	said = strings.TrimSuffix(strings.TrimPrefix(said, "|"), "|")
-	parts := strings.Split(said, "|")
-	for i, p := range parts {
-		parts[i] = squeeze(p)
+	said = strings.TrimPrefix(said, "|")
+	var parts []string
+	var cell strings.Builder
+	for i := 0; i < len(said); i++ {
+		switch {
+		case strings.HasPrefix(said[i:], `\|`):
+			i++
+			cell.WriteByte('|')
+		case said[i] == '|':
+			parts = append(parts, squeeze(cell.String()))
+			cell.Reset()
+		default:
+			cell.WriteByte(said[i])
+		}
+	}
+	if last := squeeze(cell.String()); last != "" {
+		parts = append(parts, last)
 	}
 	return parts
 }
