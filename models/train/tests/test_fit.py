@@ -16,6 +16,7 @@ import onnxruntime
 import pytest
 import torch
 
+from verifier_train import __main__ as main
 from verifier_train import export, fit, mixture, model
 from verifier_train.recipe import Recipe
 from verifier_train.sets import NOT_ENTAILED, Row
@@ -132,7 +133,11 @@ def test_a_soup_is_the_mean_of_its_runs(tmp_path: Path):
     for seed in range(2):
         torch.manual_seed(seed)
         model.save(model.start("minilm", "cls", Path()), tmp_path / str(seed))
-    model.mean_of([tmp_path / "0", tmp_path / "1"], tmp_path / "mean")
+    # Both runs have their weights, so that nothing is trained.
+    one_run = Recipe(pooling="cls")
+    recipes = {"mean": Recipe(pooling="cls", soup=("0", "1")), "0": one_run, "1": one_run}
+    assert main.make("mean", recipes, Path("no data"), tmp_path, 1) == tmp_path / "mean" / model.WEIGHTS
+    assert json.loads((tmp_path / "mean" / "run.json").read_text())["recipe"]["soup"] == ["0", "1"]
     one, two, mean = (model.start("minilm", "cls", Path()) for _ in range(3))
     for made, name in ((one, "0"), (two, "1"), (mean, "mean")):
         model.load(made, tmp_path / name)

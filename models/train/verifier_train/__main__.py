@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import socket
 import threading
@@ -21,7 +22,7 @@ def main() -> None:
     recipes = recipe.read(RECIPES)
     parser = argparse.ArgumentParser(prog="verifier_train", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    train = commands.add_parser("train", help="train a recipe, going on from its last checkpoint, and draw its curves")
+    train = commands.add_parser("train", help="train a recipe and what it builds on, each from its last checkpoint, and draw the curves")
     train.add_argument("--processes", type=int, default=2, help="processes that share each step (default: 2)")
     to_onnx = commands.add_parser("export", help="write a trained run as the model folders fp32/, int8-storage/ and int8-dynamic/")
     to_onnx.add_argument("--name", default="plumbline-verifier", help="name in the manifest")
@@ -39,24 +40,34 @@ def main() -> None:
         print(ablation.run(recipes, ablation.Place(arguments.data, arguments.out, arguments.plumbline, arguments.limit)))
         return
     chosen, run = recipes[arguments.recipe], arguments.out / arguments.recipe
-    if arguments.command == "train" and chosen.soup:
-        print(models.mean_of([arguments.out / name for name in chosen.soup], run))
-    elif arguments.command == "train":
-        run.mkdir(parents=True, exist_ok=True)
-        train_run(chosen, arguments.data, run, arguments.processes)
-        print(curves.draw(run))
+    if arguments.command == "train":
+        print(make(arguments.recipe, recipes, arguments.data, arguments.out, arguments.processes))
     else:
         export.export(chosen, run, arguments.data, run / "model", arguments.name, arguments.version)
         print(run / "model")
 
 
-def train_run(chosen: recipe.Recipe, data: Path, run: Path, processes: int) -> None:
-    """Trains in processes of their own, with a bar of the examples seen."""
+def make(name: str, recipes: dict[str, recipe.Recipe], data: Path, out: Path, processes: int) -> Path:
+    """Trains a recipe, or averages the runs of its soup, after the recipes that it
+    builds on. What is there already is kept. Returns the file of the weights."""
+    chosen, run = recipes[name], out / name
+    for needed in chosen.needs():
+        make(needed, recipes, data, out, processes)
+    run.mkdir(parents=True, exist_ok=True)
     with fit.claim(run):
-        spawn(chosen, data, run, processes)
+        if chosen.soup:
+            described = {"recipe": chosen.values()}
+            (run / "run.json").write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
+            return models.mean_of([out / part for part in chosen.soup], run)
+        if not fit.finished(run, chosen):
+            print(f"{name}: {chosen.examples} examples", flush=True)
+            spawn(chosen, data, run, processes)
+            curves.draw(run)
+    return run / models.WEIGHTS
 
 
 def spawn(chosen: recipe.Recipe, data: Path, run: Path, processes: int) -> None:
+    """Trains in processes of their own, with a bar of the examples seen."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]

@@ -26,6 +26,8 @@ from .sets import NOT_ENTAILED, Row
 
 SAVE_SECONDS = 300
 """Time between checkpoints."""
+STATE = "state.pt"
+"""The file of a run's checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -130,13 +132,10 @@ class Run:
 
     # --- Checkpoints ---
 
-    def _state_file(self) -> Path:
-        return self.out / "state.pt"
-
     def _resume(self) -> None:
-        if not self._state_file().exists():
+        if not (self.out / STATE).exists():
             return
-        state = torch.load(self._state_file(), weights_only=True)
+        state = torch.load(self.out / STATE, weights_only=True)
         self.model.load_state_dict(state["model"])
         self.average.load_state_dict(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
@@ -154,7 +153,7 @@ class Run:
         }
         partial = self.out / "state.partial"
         torch.save(state, partial)
-        os.replace(partial, self._state_file())
+        os.replace(partial, self.out / STATE)
         models.save(self.average if self.recipe.average else self.model, self.out)
 
     # --- The loop ---
@@ -241,6 +240,15 @@ def last_line(log: Path) -> dict | None:
     """The last whole line of a log."""
     lines = log.read_text(encoding="utf-8").splitlines()
     return json.loads(lines[-1]) if lines else None
+
+
+def finished(run: Path, recipe: Recipe) -> bool:
+    """Whether a run's folder has the weights of the whole run. Weights without a
+    checkpoint are taken for whole: who deletes it keeps them."""
+    if not (run / models.WEIGHTS).exists():
+        return False
+    state = run / STATE
+    return not state.exists() or torch.load(state, weights_only=True, mmap=True)["at"][2] >= recipe.examples
 
 
 def end_with(parent: int) -> None:

@@ -11,6 +11,7 @@ from tokenizers import Tokenizer
 from torch import Tensor, nn
 from transformers import BertConfig, BertModel
 
+from .recipe import MINILM
 from .sets import CLASSES
 
 
@@ -70,7 +71,7 @@ def start(init: str, pooling: str, runs: Path) -> Verifier:
     """A model to begin with: all-MiniLM-L6-v2 with a new head, or that of a run
     in the folder of all runs."""
     made = Verifier(pooling)
-    if init == "minilm":
+    if init == MINILM:
         weights = load_file(minilm() / "model.safetensors")
         weights = {
             k: v for k, v in weights.items() if not k.startswith("pooler.") and "position_ids" not in k

@@ -7,6 +7,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 
+MINILM = "minilm"
+"""The init that needs no other run."""
+
+
 @dataclass(frozen=True)
 class Recipe:
     """The settings of a run."""
@@ -14,7 +18,7 @@ class Recipe:
     seed: int = 17
     examples: int = 200_000
     """Examples seen; a set that is shorter than its part is seen again."""
-    init: str = "minilm"
+    init: str = MINILM
     """"minilm": all-MiniLM-L6-v2 with a new head; else the name of another
     recipe, whose run it goes on from."""
 
@@ -74,6 +78,10 @@ class Recipe:
     def with_changes(self, changes: dict) -> "Recipe":
         """The recipe with some settings changed."""
         return replace(self, **{k: tuple(v) if isinstance(v, list) else v for k, v in changes.items()})
+
+    def needs(self) -> tuple[str, ...]:
+        """The recipes whose weights this one starts from."""
+        return self.soup or ((self.init,) if self.init != MINILM else ())
 
     def values(self) -> dict:
         """The settings as plain values."""
