@@ -9,7 +9,7 @@ from verifier_train import synthetic
 from verifier_train.mixture import CHUNK, Mixture, cut_to_fit
 from verifier_train.overlap import Overlap
 from verifier_train.recipe import Recipe, read
-from verifier_train.sets import NOT_ENTAILED, NOT_STATED, SETS, Row
+from verifier_train.sets import NOT_ENTAILED, NOT_STATED, SETS, Row, without_variants
 from verifier_train.text import sentences
 
 TWO_HOPS = synthetic.Question(
@@ -109,6 +109,34 @@ def test_a_long_document_is_cut_to_what_shares_most_with_the_claim():
     assert len(cut.doc.split()) + len(cut.claim.split()) + 3 <= 60
 
 
+def test_a_row_whose_support_does_not_fit_is_left_out():
+    filler = " ".join(["word"] * 12) + "."
+    doc = f"Gustave Eiffel built the tower. {filler.capitalize()} {filler.capitalize()} Gustave was born in Dijon, near the old canal and the new station."
+
+    def cut(limit: int) -> Row | None:
+        return cut_to_fit(Row(doc, "The tower was built by a man born in Dijon.", 0), lambda text: len(text.split()), limit)
+
+    assert "Dijon" in cut(40).doc and "tower" in cut(40).doc
+    assert cut(20) is None
+
+
+def test_answers_that_may_be_right_are_not_wrong():
+    def row(answer: str, label: int) -> Row:
+        return Row("A document.", f"Which president was assassinated? {answer}", label)
+
+    rows = [row("James Abram Garfield", 0), row("James A. Garfield", NOT_ENTAILED), row("Abraham Lincoln", NOT_ENTAILED)]
+    assert without_variants(rows) == [rows[0], rows[2]]
+
+
+def test_made_rows_repeat_nothing_of_a_development_set(data: Path, tmp_path: Path):
+    free = Mixture(RECIPE, data, Overlap([]), tmp_path)
+    first = [free._example("synthetic", 0, Random(seed)) for seed in range(5)]
+    guarded = Mixture(RECIPE, data, Overlap([Row("An unrelated document.", row.claim, 0) for row in first]), tmp_path)
+    claims = {row.claim for row in first if len(row.claim.split()) >= 5}
+    made = [guarded._example("synthetic", 0, Random(seed)).claim for seed in range(5)]
+    assert claims and not claims & set(made)
+
+
 def test_recipes_change_their_base(tmp_path: Path):
     file = tmp_path / "recipes.toml"
     file.write_text('[a]\nexamples = 5\n[b]\nbase = "a"\npad = 0.0\n', encoding="utf-8")
@@ -123,33 +151,63 @@ TEXT = "Marie Curie was born in Warsaw on 7 November 1867. She was the first wom
 
 def test_each_corruption_changes_what_it_says():
     rng = Random(1)
-    assert synthetic.swap_name("Marie Curie was born in Warsaw.", ["Paris"], rng) in (
+    paris, both = synthetic.names_in("She lived in Paris.", ""), synthetic.names_in("Eve lived in Paris with Otto Lind.", "")
+    assert synthetic.swap_name("Marie Curie was born in Warsaw.", paris, "", rng) in (
         "Paris was born in Warsaw.",
         "Marie Curie was born in Paris.",
     )
-    assert synthetic.swap_roles("In 1903 Marie Curie replaced Irene Joliot.", rng) == (
+    born = {synthetic.swap_name("It was in Warsaw.", both, "", Random(seed)) for seed in range(20)}
+    assert born == {"It was in Paris."}, "a name behind the same word is taken first"
+    assert synthetic.swap_name("It was in Warsaw.", paris, "Born in Warsaw, Paris.", rng) is None
+    parts = {synthetic.swap_part("It was Marie Curie.", both, "", Random(seed)) for seed in range(20)}
+    assert parts == {"It was Otto Curie.", "It was Marie Lind."}
+    assert synthetic.swap_roles("In 1903 Marie Curie replaced Irene Joliot.", "", rng) == (
         "In 1903 Irene Joliot replaced Marie Curie."
     )
+    assert synthetic.swap_roles("Eve followed Ada.", "Then Eve left.", rng) == "Ada followed Eve."
     changed = synthetic.change_number("She got 2 prizes.", [], rng)
     assert changed != "She got 2 prizes." and changed.startswith("She got ") and changed.endswith(" prizes.")
     assert "November" not in synthetic.change_month("Born on 7 November 1867.", rng)
     assert synthetic.negate("It was not built.", rng) == "It was built."
     assert synthetic.negate("It was built.", rng) in ("It was not built.", "It was never built.", "It wasn't built.")
-    assert synthetic.oppose("She was the first.", rng) == "She was the last."
+    assert synthetic.oppose("She was the first.", "She was the first.", rng) == "She was the last."
+    assert synthetic.oppose("He is an American.", "", rng) == "He is a British."
     assert synthetic.fuse("Marie Curie was born in Warsaw.", "The Nobel Prize was founded in 1895.") == (
         "Marie Curie was founded in 1895."
     )
+    assert synthetic.add("Marie Curie was born in Warsaw.", "It was founded in memory of her.") == (
+        "Marie Curie was born in Warsaw in memory of her."
+    )
+
+
+def test_what_may_still_be_true_is_no_corruption():
+    rng = Random(1)
+    assert synthetic.fuse("Marie Curie was born in Warsaw.", "She was the first woman to win.") is None
+    assert synthetic.fuse("Marie Curie was born in Warsaw.", "Curie was the first woman to win.") is None
+    assert synthetic.fuse("Marie Curie was born in Warsaw.", "The film was made in 1943.") is None
+    assert synthetic.change_number("It has at least 5 rooms.", [], rng) is None
+    assert synthetic.change_number("It has about 300 rooms.", ["301"], rng) is None
+    assert synthetic.negate("It was never built.", rng) is None
+    assert synthetic.oppose("All came.", "", rng) is None
+    assert synthetic.oppose("The first came.", "The first and the last came.", rng) is None
 
 
 def test_where_there_is_nothing_to_change_there_is_no_corruption():
     rng = Random(1)
     plain = "they slept well at home"
-    assert synthetic.swap_name(plain, ["Paris"], rng) is None
-    assert synthetic.swap_roles(plain, rng) is None
+    assert synthetic.swap_name(plain, synthetic.names_in("in Paris", ""), plain, rng) is None
+    assert synthetic.swap_roles(plain, plain, rng) is None
     assert synthetic.change_number(plain, ["3"], rng) is None
     assert synthetic.change_month(plain, rng) is None
-    assert synthetic.oppose(plain, rng) is None
+    assert synthetic.oppose(plain, plain, rng) is None
     assert synthetic.fuse(plain, plain) is None
+
+
+def test_a_sentence_begins_after_its_date():
+    for seed in range(40):
+        assert synthetic.compress("On June 5, 2007, he won.", Random(seed)) == "On June 5, 2007, he won."
+        assert synthetic.compress("In London, England, he won.", Random(seed)) == "In London, England, he won."
+    assert "He won it all." in {synthetic.compress("In the end of June, he won it all.", Random(seed)) for seed in range(40)}
 
 
 def test_compressing_only_takes_away():

@@ -41,7 +41,7 @@ class Batch:
 
 
 def encode(rows: list[Row], tokenizer: Tokenizer, limit: int) -> list[tuple[list[int], list[int], int]]:
-    """(ids, types, label) of each row, cut to the limit."""
+    """(ids, types, label) of each row, cut to the limit, without those that cannot be."""
 
     def count(text: str) -> int:
         return len(tokenizer.encode(text, add_special_tokens=False).ids)
@@ -51,6 +51,8 @@ def encode(rows: list[Row], tokenizer: Tokenizer, limit: int) -> list[tuple[list
     for row, pair in zip(rows, encoded, strict=True):
         if len(pair.ids) > limit:
             fitted = cut_to_fit(row, count, limit)
+            if fitted is None:
+                continue
             pair = tokenizer.encode(fitted.doc, fitted.claim)
         if len(pair.ids) <= limit:
             found.append((pair.ids, pair.type_ids, row.label))

@@ -38,6 +38,7 @@ class Mixture:
         self.held_out: list[Row] = []
         """Rows that are not trained on: for validation and the temperature."""
         self._rows = {name: self._clean(name, data, overlap) for name in _used(recipe)}
+        self._overlap = overlap
         self._maker = Maker(*_corpus(recipe, data / "retrieval", overlap, cache))
         self._joinable = {name: _by_document(rows) for name, rows in self._rows.items()}
         self._joinable_supported = {
@@ -92,10 +93,9 @@ class Mixture:
         return rows
 
     def _example(self, name: str, at: int, rng: Random) -> Row:
-        if name == "synthetic":
-            return self._maker.row(rng)
-        if name == "questions":
-            return self._maker.question_row(rng)
+        if name in ("synthetic", "questions"):
+            make = self._maker.row if name == "synthetic" else self._maker.question_row
+            return next(row for row in iter(lambda: make(rng), None) if not self._overlap.has(row))
         if name == "joined":
             return self._pad(self._join(rng), False, rng)
         rows = self._rows[name]
@@ -152,7 +152,7 @@ def _corpus(
     """The corpora's paragraphs, cut once, and questions."""
     used = _corpora(recipe)
     cache.mkdir(parents=True, exist_ok=True)
-    file = cache / f"paragraphs-{'-'.join(used)}.json"
+    file = cache / f"paragraphs-{'-'.join(used)}-{overlap.digest()}.json"
     if not file.exists():
         cut = [(p.title, p.sentences) for p in synthetic.paragraphs(folder, used, overlap)]
         partial = file.with_suffix(f".{os.getpid()}")
@@ -185,27 +185,36 @@ def _order(size: int, key: str) -> list[int]:
     return order
 
 
-def cut_to_fit(row: Row, count: Callable[[str], int], limit: int) -> Row:
+def cut_to_fit(row: Row, count: Callable[[str], int], limit: int) -> Row | None:
     """A row whose document is too long, with the sentences that share most with
-    the claim, in their order, as many as fit."""
+    the claim, in their order, as many as fit. None if words that document and
+    claim share do not all fit: what supports the claim may be gone with them."""
     room = limit - 3 - count(row.claim)
     if count(row.doc) <= room:
         return row
-    claim = Counter(normalise(row.claim).split())
     cut = sentences(row.doc)
     words = [set(normalise(s).split()) for s in cut]
     frequency = Counter(w for s in words for w in s)
+    claim = set(normalise(row.claim).split()) & frequency.keys()
+    lacking = set(claim)
 
-    def shared(i: int) -> float:
+    def shared(i: int, of: set[str]) -> float:
         # Exact, so that it does not depend on the order of a set, which differs
         # from process to process.
-        return math.fsum(1 / frequency[w] for w in words[i] & claim.keys())
+        return math.fsum(1 / frequency[w] for w in words[i] & of)
 
+    best: list[int] = []  # each has most of what those before it lack
+    while lacking:
+        i = max(range(len(cut)), key=lambda i: shared(i, lacking))
+        best.append(i)
+        lacking -= words[i]
+    near = [j for i in best for j in (i - 1, i + 1) if 0 <= j < len(cut)]  # what a reader would keep
+    rest = sorted(range(len(cut)), key=lambda i: shared(i, claim), reverse=True)
     kept: set[int] = set()
-    for i in sorted(range(len(cut)), key=shared, reverse=True):
-        # A sentence with its neighbours is what a reader would keep.
-        for j in (i, i - 1, i + 1):
-            if 0 <= j < len(cut) and j not in kept and count(cut[j]) <= room:
-                kept.add(j)
-                room -= count(cut[j])
-    return Row(" ".join(cut[i] for i in sorted(kept)) or row.doc, row.claim, row.label)
+    for i in (*best, *near, *rest):
+        if i not in kept and count(cut[i]) <= room:
+            kept.add(i)
+            room -= count(cut[i])
+    if not kept.issuperset(best):
+        return None
+    return Row(" ".join(cut[i] for i in sorted(kept)), row.claim, row.label)

@@ -4,6 +4,7 @@ development set is dropped from training."""
 from __future__ import annotations
 
 import functools
+import hashlib
 import re
 from pathlib import Path
 from typing import Iterable
@@ -14,6 +15,9 @@ MIN_CLAIM_WORDS = 5
 """Shorter claims ("A man is outside.") recur by chance."""
 MIN_DOC_WORDS = 30
 """Shorter documents (one caption) recur by chance."""
+
+_SENTENCE_END = re.compile(r"(?<=[.!?])(?:\s+|(?=[A-Z]))")
+"""Some documents have no blank between sentences."""
 
 
 def normalise(text: str) -> str:
@@ -36,8 +40,7 @@ class Overlap:
                 self._claims.add(claim)
             if doc.count(" ") + 1 >= MIN_DOC_WORDS:
                 self._docs.add(doc)
-            for sentence in re.split(r"(?<=[.!?])\s+", row.doc):
-                self._sentences.add(normalise(sentence))
+            self._sentences.update(map(normalise, _SENTENCE_END.split(row.doc)))
 
     def has(self, row: Row) -> bool:
         """Whether the row's claim, document or pair is in a development set."""
@@ -49,8 +52,13 @@ class Overlap:
         part of a development document."""
         return any(
             len(sentence.split()) >= MIN_CLAIM_WORDS and normalise(sentence) in self._sentences
-            for sentence in re.split(r"(?<=[.!?])\s+", text)
+            for sentence in _SENTENCE_END.split(text)
         )
+
+    def digest(self) -> str:
+        """Changes when what is guarded, or how, does."""
+        held = "\n".join(sorted(self._sentences | self._claims))
+        return hashlib.sha256(held.encode()).hexdigest()[:12]
 
 
 @functools.cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Iterator
@@ -54,7 +55,7 @@ SETS = {
         "Textual Entailment New Protocols, train and dev (google-research-datasets/Textual-Entailment-New-Protocols)",
         ("train/te_new_protocols.train", "train/te_new_protocols.dev"),
         8,
-        "text CC BY-SA 3.0",
+        NOT_STATED,  # of the pairs; their text is Wikipedia's
     ),
     "mnli_taxinli": Set(
         "TaxiNLI's rows of MNLI (microsoft/TaxiNLI)",
@@ -161,4 +162,29 @@ def _label(row: dict) -> int:
 
 def load(data: Path, name: str) -> list[Row]:
     """All rows of a set of SETS."""
-    return [row for file in SETS[name].files for row in read(data / f"{file}.jsonl.gz")]
+    rows = [row for file in SETS[name].files for row in read(data / f"{file}.jsonl.gz")]
+    return without_variants(rows) if name == "qa_ground" else rows
+
+
+def without_variants(rows: list[Row]) -> list[Row]:
+    """Rows of questions and answers without the answers that their set counts as
+    wrong, by comparing texts, and that may be right: those that share a word or
+    number with the right answer ("James A. Garfield" for "James Abram Garfield"), and
+    long ones."""
+    right = {(row.doc, _question(row)[0]): _question(row)[1] for row in reversed(rows) if row.label == 0}
+
+    def doubtful(row: Row) -> bool:
+        question, answer = _question(row)
+        telling = _telling(right.get((row.doc, question), ""))
+        return row.label == NOT_ENTAILED and (len(answer.split()) > 12 or bool(telling & _telling(answer)))
+
+    return [row for row in rows if not doubtful(row)]
+
+
+def _question(row: Row) -> tuple[str, str]:
+    question, _, answer = row.claim.rpartition("? ")
+    return question, answer
+
+
+def _telling(answer: str) -> set[str]:
+    return {w for w in re.findall(r"\w+", answer.lower()) if len(w) > 3 or w.isdigit()}

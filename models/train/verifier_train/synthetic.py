@@ -14,7 +14,7 @@ from typing import Sequence
 
 from .overlap import Overlap
 from .sets import NOT_ENTAILED, Row
-from .text import MONTHS, names, numbers, sentences
+from .text import MONTHS, NO_NAME, names, numbers, sentences
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = 0, 1, 2
 
@@ -66,17 +66,19 @@ def questions(folder: Path, names_: list[str], overlap: Overlap) -> list[Questio
     for name, file in (("hotpotqa", "questions"), ("squad2_halfdev", "queries")):
         if name not in names_:
             continue
+        corpus = {row["id"]: row for row in _lines(folder / f"{name}.corpus.jsonl.gz")}
         texts = {
-            row["id"]: (f"{row['title']}: " if row.get("title") else "") + row["text"]
-            for row in _lines(folder / f"{name}.corpus.jsonl.gz")
+            key: (f"{row['title']}: " if row.get("title") else "") + row["text"]
+            for key, row in corpus.items()
+            if not overlap.has_text(row["text"])
         }
-        rows = list(_lines(folder / f"{name}.{file}.jsonl.gz"))
+        rows = [row for row in _lines(folder / f"{name}.{file}.jsonl.gz") if row.get("split") != "test"]
         by_doc: dict[str, list[str]] = {}
         for row in rows:
             for gold in row["gold_ids"]:
                 by_doc.setdefault(gold, []).extend(_answers(row)[:1])
         for row in rows:
-            if any(gold not in texts or overlap.has_text(texts[gold]) for gold in row["gold_ids"]):
+            if any(gold not in texts for gold in row["gold_ids"]):
                 continue
             right = _answers(row)
             known = {_key(answer) for answer in right}
@@ -117,7 +119,8 @@ def compress(sentence: str, rng: Random) -> str:
     if rng.random() < 0.5:
         kept = re.sub(r",\s+(?:which|who|where|whose)\b[^,.;]*(?=[,.;])", "", kept)
     if rng.random() < 0.3:
-        kept = re.sub(r"^(?:In|On|At|After|During|Since)\b[^,]{3,40},\s+(?=\w)", "", kept)
+        # Not "On June 5, 2007, he": what follows must be the sentence itself.
+        kept = re.sub(r"^(?:In|On|At|After|During|Since)\b[^,]{3,40},\s+(?=[A-Za-z])(?![^,]{1,25},)", "", kept)
     if rng.random() < 0.3 and (cut := re.search(r"[,;]\s+(?:and|but|while)\s", kept)) and cut.start() > 30:
         kept = kept[: cut.start()] + "."
     return _capital(kept.strip())
@@ -139,41 +142,96 @@ def roughen(claim: str, rng: Random) -> str:
     return re.sub(r"(\w)'(\w)", r"\1 '\2", claim.replace('"', "``"))
 
 
+@dataclass(frozen=True)
+class Name:
+    """A name in a sentence, and the word before it in lower case."""
+
+    text: str
+    start: int
+    end: int
+    before: str
+
+
+def names_in(sentence: str, text: str) -> list[Name]:
+    """The names of a sentence. Its first word is one if the text has it elsewhere
+    as a name."""
+    spans = names(sentence)
+    first = re.match(r"[A-Z][\w’'-]*", sentence)
+    if first and (not spans or spans[0][0] > 0) and first.group() not in NO_NAME and re.search(rf"[a-z,] {re.escape(first.group())}\b", text):
+        spans = [first.span(), *[s for s in spans if s[0] >= first.end()]]
+    found = []
+    for start, end in spans:
+        before = re.search(r"(\w+)\W*$", sentence[:start])
+        found.append(Name(sentence[start:end], start, end, before[1].lower() if before else ""))
+    return found
+
+
 # --- Corruptions -----------------------------------------------------------
 
 
-def swap_name(sentence: str, others: list[str], rng: Random) -> str | None:
-    """One name replaced by another one of the document."""
-    spans = names(sentence)
-    if not spans:
+def swap_name(sentence: str, others: list[Name], text: str, rng: Random) -> str | None:
+    """One name replaced by another one, if there is one by one that stands behind
+    the same word: "in Warsaw" by "in Paris". text is the whole paragraph: names
+    that stand side by side in it ("Warsaw, Poland") may both be true."""
+    found = names_in(sentence, text)
+    if not found:
         return None
-    start, end = rng.choice(spans)
-    old = sentence[start:end]
+    old = rng.choice(found)
     fitting = [
-        o for o in others if o not in sentence and o not in old and not set(o.split()) & set(old.split())
+        o.text
+        for o in others
+        if o.text not in sentence
+        and not set(o.text.split()) & set(old.text.split())
+        and not re.search(rf"{re.escape(old.text)},? (?:in )?{re.escape(o.text)}|{re.escape(o.text)},? (?:in )?{re.escape(old.text)}", text)
     ]
-    return sentence[:start] + rng.choice(fitting) + sentence[end:] if fitting else None
+    alike = [o.text for o in others if o.text in fitting and o.before == old.before]
+    if not fitting:
+        return None
+    return sentence[: old.start] + rng.choice(alike or fitting) + sentence[old.end :]
 
 
-def swap_roles(sentence: str, rng: Random) -> str | None:
+def swap_part(sentence: str, others: list[Name], text: str, rng: Random) -> str | None:
+    """The first or last word of a name of two or three replaced by that of another
+    name: "Ida Lind" by "Otto Lind"."""
+    found = [n for n in names_in(sentence, text) if 2 <= len(n.text.split()) <= 3]
+    parts = [o.text.split() for o in others if 2 <= len(o.text.split()) <= 3 and o.text not in sentence]
+    if not found or not parts:
+        return None
+    old, part = rng.choice(found), rng.choice(parts)
+    words, at = old.text.split(), rng.choice((0, -1))
+    if set(part) & set(words) or not part[at][0].isupper():
+        return None
+    words[at] = part[at]
+    new = " ".join(words)
+    return None if new in text else sentence[: old.start] + new + sentence[old.end :]
+
+
+def swap_roles(sentence: str, text: str, rng: Random) -> str | None:
     """Two names of the sentence exchanged across its verb."""
-    verb = re.search(r"\b(?:is|was|were|are|has|had|will|\w+ed|\w+s)\s", sentence[8:])
+    verb = re.search(r"\b(?:is|was|were|are|has|had|will|\w+ed|\w+s)\s", sentence[3:])
     if verb is None:
         return None
-    middle = verb.start() + 8
-    left = [s for s in names(sentence) if s[1] <= middle]
-    right = [s for s in names(sentence) if s[0] > middle]
+    middle = verb.start() + 3
+    found = names_in(sentence, text)
+    left, right = [n for n in found if n.end <= middle], [n for n in found if n.start > middle]
     if not left or not right:
         return None
-    (a, b), (c, d) = rng.choice(left), rng.choice(right)
+    one, two = rng.choice(left), rng.choice(right)
+    a, b, c, d = one.start, one.end, two.start, two.end
     if re.search(r"\band\b|,", sentence[b:c]) or sentence[a:b] == sentence[c:d]:
         return None
     return sentence[:a] + sentence[c:d] + sentence[b:c] + sentence[a:b] + sentence[d:]
 
 
+_BOUND = re.compile(
+    r"\b(?:least|most|about|around|approximately|nearly|almost|over|under|than|to|some|roughly|circa|c\.)\s+\W?$", re.IGNORECASE
+)
+"""Before a number: another one may be true too."""
+
+
 def change_number(sentence: str, others: list[str], rng: Random) -> str | None:
     """One number replaced by a near one or by another one of the document."""
-    spans = numbers(sentence)
+    spans = [(a, b) for a, b in numbers(sentence) if not _BOUND.search(sentence[:a])]
     if not spans:
         return None
     start, end = rng.choice(spans)
@@ -202,7 +260,7 @@ def negate(sentence: str, rng: Random) -> str | None:
         return re.sub(r"\b(\w+) not\b", r"\1", sentence, count=1)
     word = rng.choice([" not", " never", "n't"])
     changed, n = re.subn(
-        r"\b(is|was|are|were|has been|have been|had|could|would|did)\b(?! not)",
+        r"\b(is|was|are|were|has been|have been|had|could|would|did)\b(?! (?:not|never|no|only|n't))",
         rf"\1{word}",
         sentence,
         count=1,
@@ -211,38 +269,70 @@ def negate(sentence: str, rng: Random) -> str | None:
 
 
 _OPPOSITES = [
-    ("first", "last"), ("most", "least"), ("all", "some"), ("many", "few"), ("increased", "decreased"),
+    ("first", "last"), ("most", "least"), ("many", "few"), ("increased", "decreased"),
     ("more", "less"), ("before", "after"), ("largest", "smallest"), ("north", "south"), ("east", "west"),
     ("northern", "southern"), ("eastern", "western"), ("won", "lost"), ("older", "younger"), ("early", "late"),
-    ("higher", "lower"), ("above", "below"), ("male", "female"), ("began", "ended"), ("born", "killed"),
-    ("father", "son"), ("mother", "daughter"), ("brother", "sister"), ("actor", "director"), ("singer", "painter"),
-    ("novel", "film"), ("album", "book"), ("bought", "sold"), ("opened", "closed"), ("rise", "fall"),
-    ("always", "never"), ("success", "failure"), ("successful", "unsuccessful"), ("rejected", "accepted"),
-    ("supported", "opposed"), ("only", "also"), ("highest", "lowest"), ("former", "future"), ("American", "British"),
+    ("higher", "lower"), ("above", "below"), ("male", "female"), ("began", "ended"), 
+    ("father", "son"), ("mother", "daughter"), ("brother", "sister"), ("singer", "painter"),
+    ("bought", "sold"), ("opened", "closed"), ("rise", "fall"),
+    ("always", "never"), ("open", "closed"), ("old", "new"), ("large", "small"), ("long", "short"), ("high", "low"),
+    ("public", "private"), ("rich", "poor"), ("strong", "weak"), ("husband", "brother"), ("wife", "sister"),
+    ("upper", "lower"), ("left", "right"), ("include", "exclude"), ("allowed", "forbidden"), ("same", "other"),
+    ("success", "failure"), ("successful", "unsuccessful"), ("rejected", "accepted"),
+    ("supported", "opposed"), ("highest", "lowest"), ("former", "future"), ("American", "British"),
     ("English", "French"), ("German", "Italian"), ("million", "billion"), ("days", "weeks"), ("months", "years"),
     ("two", "three"), ("four", "five"), ("six", "seven"), ("second", "third"), ("fourth", "fifth"),
 ]  # fmt: skip
 _OPPOSITE = {a: b for pair in _OPPOSITES for a, b in (pair, pair[::-1])}
 
 
-def oppose(sentence: str, rng: Random) -> str | None:
-    """One word (a quantifier, a direction, a role, a number word) replaced by
-    one that excludes it."""
-    found = [m for m in re.finditer(r"\b\w+\b", sentence) if m.group() in _OPPOSITE]
+def oppose(sentence: str, text: str, rng: Random) -> str | None:
+    """One word (a direction, a role, a number word) replaced by one that excludes
+    it, and that the paragraph does not say as well."""
+    said = set(re.findall(r"\w+", text))
+    found = [m for m in re.finditer(r"\b\w+\b", sentence) if _OPPOSITE.get(m.group(), m.group()) not in said]
+    found = [m for m in found if m.group() in _OPPOSITE]
     if not found:
         return None
     match = rng.choice(found)
-    return sentence[: match.start()] + _OPPOSITE[match.group()] + sentence[match.end() :]
+    before, new = sentence[: match.start()], _OPPOSITE[match.group()]
+    article = re.search(r"\b([Aa])n? $", before)
+    if article:
+        before = before[: article.start()] + article[1] + ("n " if new[0] in "aeiouAEIO" else " ")
+    return before + new + sentence[match.end() :]
 
 
 def fuse(sentence: str, other: str) -> str | None:
-    """The subject of one sentence with the predicate of another."""
+    """The subject of one sentence with the predicate of another, if both subjects
+    are names that share no word: else they may be one."""
     verb = re.compile(r"\s(?:is|was|were|are|has|had|will|became|won|made|said)\s")
     head, tail = verb.search(sentence), verb.search(other)
-    if head is None or tail is None or head.start() > 60 or not names(sentence[: head.start() + 1] + " x"):
+    if head is None or tail is None:
         return None
-    fused = sentence[: head.start()] + other[tail.start() :]
-    return fused if fused not in (sentence, other) else None
+    one, two = (_only_name(s[: m.start()]) for s, m in ((sentence, head), (other, tail)))
+    if not one or not two or one & two:
+        return None
+    return sentence[: head.start()] + other[tail.start() :]
+
+
+def _only_name(subject: str) -> set[str]:
+    """The words of a subject that is nothing but a name."""
+    bare = re.sub(r"^The ", "", subject)
+    found = names("x " + bare)
+    return set(bare.split()) if found == [(2, 2 + len(bare))] else set()
+
+
+_ADJUNCT = re.compile(
+    r"\s((?:in|at|for|with|by|after|before|during|because of|under|near|from|against|despite|through)\s[^,;:()]{6,60})\.$"
+)
+
+
+def add(sentence: str, other: str) -> str | None:
+    """The sentence with the end of another one: something that nobody said."""
+    found = _ADJUNCT.search(other)
+    if found is None or not sentence.endswith(".") or len(sentence.split()) > 40 or found[1] in sentence:
+        return None
+    return f"{sentence[:-1]} {found[1]}."
 
 
 def _capital(text: str) -> str:
@@ -270,36 +360,39 @@ class Maker:
 
     def row(self, rng: Random) -> Row:
         """A row whose claim comes from a sentence of a paragraph."""
+        kind = rng.choices(("said", "gone", "changed"), weights=(40, 12, 48))[0]
         while True:
             paragraph = rng.choice(self.paragraphs)
             at = rng.randrange(len(paragraph.sentences))
-            made = self._claim(paragraph, at, rng)
-            if made is None:
-                continue
-            claim, label, drop = made
-            if not 4 <= len(claim.split()) <= 90:
-                continue
-            if rng.random() < 0.15:
-                claim = roughen(claim, rng)
-            return Row(self._document(paragraph, drop, rng), claim, label)
+            made = self._row(kind, paragraph, at, rng)
+            if made is not None and 4 <= len(made.claim.split()) <= 90:
+                return made
 
-    def _claim(self, paragraph: Paragraph, at: int, rng: Random) -> tuple[str, int, int | None] | None:
-        """(claim, label, the sentence to leave out of the document)."""
+    def _row(self, kind: str, paragraph: Paragraph, at: int, rng: Random) -> Row | None:
         sentence = paragraph.sentences[at]
         claim = name_subject(sentence, paragraph.title) if rng.random() < 0.6 else sentence
         if rng.random() < 0.7:
             claim = compress(claim, rng)
-        kind = rng.random()
-        if kind < 0.40:
-            label, drop = ENTAILMENT, None
-        elif kind < 0.52:  # what supported it is gone
-            label, drop = NEUTRAL, at
-        else:
+        said, label = list(paragraph.sentences), ENTAILMENT
+        if kind == "gone":  # what supported it is no longer there
+            said[at], label = "", NEUTRAL
+        if kind == "changed":
             made = self._corrupt(paragraph, at, claim, rng)
             if made is None or made[0] == claim:
                 return None
-            (claim, label), drop = made, None
-        return self._among_others(claim, paragraph, at, rng), label, drop
+            # The change stands in the claim, or in the document, or in both: a
+            # claim must not be judged by its looks.
+            where = rng.random()
+            if where < 0.5:
+                claim, label = made
+            elif where < 0.75:
+                said[at], label = made
+            else:
+                said[at] = claim = made[0]
+        claim = self._among_others(claim, paragraph, at, rng)
+        if rng.random() < 0.15:
+            claim = roughen(claim, rng)
+        return Row(self._document(paragraph.title, said, rng), claim, label)
 
     def _among_others(self, claim: str, paragraph: Paragraph, at: int, rng: Random) -> str:
         """The claim, often alone, else in a summary with other sentences of the
@@ -310,29 +403,34 @@ class Maker:
         return " ".join(claim if i == at else compress(paragraph.sentences[i], rng) for i in picked)
 
     def _corrupt(self, paragraph: Paragraph, at: int, claim: str, rng: Random) -> tuple[str, int] | None:
-        text = [s for i, s in enumerate(paragraph.sentences) if i != at]
-        others = [s[a:b] for s in text for a, b in names(s)]
-        if rng.random() < 0.3:
-            others = [s[a:b] for s in self.distractors(4, rng) for a, b in names(s)]
-        figures = [s[a:b] for s in text for a, b in numbers(s)]
-        corrupted, label = rng.choice(
-            [
-                lambda: (swap_name(claim, others, rng), NOT_ENTAILED),
-                lambda: (swap_name(claim, others, rng), NOT_ENTAILED),
-                lambda: (swap_roles(claim, rng), NOT_ENTAILED),
-                lambda: (change_number(claim, figures, rng), CONTRADICTION),
-                lambda: (change_month(claim, rng), CONTRADICTION),
-                lambda: (negate(claim, rng), CONTRADICTION),
-                lambda: (oppose(claim, rng), CONTRADICTION),
-                lambda: (fuse(claim, rng.choice(text)), NOT_ENTAILED),
-            ]
-        )()
-        return None if corrupted is None else (corrupted, label)
+        """The claim with one thing changed, in the first of the ways, in a random
+        order, that it has something for."""
+        text, rest = " ".join(paragraph.sentences), [s for i, s in enumerate(paragraph.sentences) if i != at]
+        elsewhere = self.distractors(4, rng)
+        others = [n for s in (elsewhere if rng.random() < 0.3 else rest) for n in names_in(s, text)]
+        figures = [s[a:b] for s in rest for a, b in numbers(s)]
+        ways = [
+            (2.0, lambda: swap_name(claim, others, text, rng), NOT_ENTAILED),
+            (0.7, lambda: swap_part(claim, others, text, rng), NOT_ENTAILED),
+            (1.2, lambda: swap_roles(claim, text, rng), NOT_ENTAILED),
+            (1.2, lambda: change_number(claim, figures, rng), CONTRADICTION),
+            (0.8, lambda: change_month(claim, rng), CONTRADICTION),
+            (0.8, lambda: negate(claim, rng), CONTRADICTION),
+            (1.5, lambda: oppose(claim, text, rng), CONTRADICTION),
+            (1.0, lambda: fuse(claim, rng.choice(rest)), NOT_ENTAILED),
+            (1.0, lambda: add(claim, rng.choice(rest if rng.random() < 0.3 else elsewhere)), NOT_ENTAILED),
+            (0.5, lambda: f"{claim} {compress(rng.choice(elsewhere), rng)}", NOT_ENTAILED),
+        ]
+        # A weighted order (Efraimidis and Spirakis 2006).
+        for _, make, label in sorted(ways, key=lambda way: rng.random() ** (1 / way[0]), reverse=True):
+            if (corrupted := make()) is not None:
+                return corrupted, label
+        return None
 
-    def _document(self, paragraph: Paragraph, drop: int | None, rng: Random) -> str:
-        own = " ".join(s for i, s in enumerate(paragraph.sentences) if i != drop)
-        if paragraph.title and rng.random() < 0.5:
-            own = f"{paragraph.title}: {own}"
+    def _document(self, title: str, said: list[str], rng: Random) -> str:
+        own = " ".join(s for s in said if s)
+        if title and rng.random() < 0.5:
+            own = f"{title}: {own}"
         before, after = rng.choice([(0, 0), (0, 2), (2, 0), (3, 3)])
         return " ".join([*self.distractors(before, rng), own, *self.distractors(after, rng)])
 
@@ -344,7 +442,8 @@ class Maker:
             return Row(self._read(question.docs, rng), f"{question.text} {question.right}", ENTAILMENT)
         if kind < 0.6 and self._hops:  # a hop is missing
             question = rng.choice(self._hops)
-            return Row(self._read(rng.sample(question.docs, 1), rng), f"{question.text} {question.right}", NOT_ENTAILED)
+            docs = [rng.choice(question.docs), " ".join(self.distractors(rng.randint(2, 5), rng))]
+            return Row(self._read(docs, rng), f"{question.text} {question.right}", NOT_ENTAILED)
         if kind < 0.65:
             question = rng.choice(self._answered)
             return Row(" ".join(self.distractors(5, rng)), f"{question.text} {question.right}", NEUTRAL)

@@ -12,10 +12,11 @@ MONTHS = "January February March April May June July August September October No
 _WORD = r"[A-Z][\w’'-]*"
 _NAME = re.compile(rf"\b{_WORD}(?:\s+(?:(?:of|de|la|von|van)\s+)?{_WORD})*")
 _NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)?(?!\w)")
-_NO_NAME = set(
+NO_NAME = set(
     "A An The In On At By For From It He She They We I His Her Their Its This That These Those And But Or If "
     "When While After Before During Since As There Here Some Many Most All Both Other Such To With Of".split()
 )
+"""Words that begin sentences, or names, and are none."""
 
 
 def sentences(text: str) -> list[str]:
@@ -34,7 +35,7 @@ def names(sentence: str) -> list[tuple[int, int]]:
     for match in _NAME.finditer(sentence):
         start, end = match.span()
         words = match.group().split()
-        while words and words[0] in _NO_NAME:
+        while words and words[0] in NO_NAME:
             start += len(words[0])
             start += len(sentence[start:end]) - len(sentence[start:end].lstrip())
             words = words[1:]
