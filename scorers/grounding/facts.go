@@ -107,15 +107,21 @@ func atoi(digits string) int {
 	return n
 }
 
+// month is the number of a month, or 0: "may" and "march" in lower case are
+// mostly verbs.
 func month(name string) int {
+	if name == "may" || name == "march" {
+		return 0
+	}
 	return strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(name)[:3])/3 + 1
 }
 
 // readQuantity reads the digits text[start:end] with what stands around them.
-// Digits inside a word ("B12") are part of a name and no number.
+// Digits inside a word ("B12") are part of a name and no number; in scripts
+// without blanks a letter before them says nothing.
 func readQuantity(text string, start, end int) (quantity, bool) {
 	before, size := utf8.DecodeLastRuneInString(text[:start])
-	if unicode.IsLetter(before) {
+	if unicode.IsLetter(before) && !unicode.In(before, withoutBlanks...) {
 		return quantity{}, false
 	}
 	q := quantity{text: text[start:end]}
@@ -142,6 +148,11 @@ func readQuantity(text string, start, end int) (quantity, bool) {
 		}
 	}
 	return q, true
+}
+
+// withoutBlanks are scripts whose words stand without blanks between them.
+var withoutBlanks = []*unicode.RangeTable{
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
 }
 
 // decimal is a number in digits.
@@ -360,13 +371,34 @@ var numerals = func() map[string]int {
 
 var letters = regexp.MustCompile(`\pL+`)
 
-// numberWords reads English numbers in words below ten thousand, with a scale
-// and a unit: "twenty-one", "two hundred and five", "three million euros".
+// ordinals are English ordinal words below a hundred without a hyphen.
+var ordinals = func() map[string]int {
+	values := map[string]int{}
+	for i, w := range strings.Fields(`first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth
+		thirteenth fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth`) {
+		values[w] = i + 1
+	}
+	for i, w := range strings.Fields(`twentieth thirtieth fortieth fiftieth sixtieth seventieth eightieth ninetieth`) {
+		values[w] = 20 + 10*i
+	}
+	return values
+}()
+
+// numberWords reads English numbers in words below a million, with a scale and a
+// unit: "twenty-one", "two hundred and five", "three million euros"; and ordinals,
+// which answer a claim's "3rd" and raise no flag themselves.
 func numberWords(text string) []quantity {
 	w := wording{text: text, spans: letters.FindAllStringIndex(text, -1)}
 	var out []quantity
 	for i := 0; i < len(w.spans); {
 		value, next := w.number(i)
+		if tens, end := value, next; end < len(w.spans) && (next == i || tens%10 == 0 && w.close(end)) {
+			if ordinal, ok := ordinals[w.word(end)]; ok {
+				out = append(out, quantity{text: text[w.spans[i][0]:w.spans[end][1]], values: []string{strconv.Itoa(tens + ordinal)}, loose: true})
+				i = end + 1
+				continue
+			}
+		}
 		if next == i {
 			i++
 			continue
@@ -395,8 +427,14 @@ func (w wording) is(i int, words ...string) bool {
 	if i >= len(w.spans) {
 		return false
 	}
+	return w.close(i) && slices.Contains(words, w.word(i))
+}
+
+// close says whether word i, which is not the first, follows its predecessor
+// closely.
+func (w wording) close(i int) bool {
 	gap := w.text[w.spans[i-1][1]:w.spans[i][0]]
-	return (gap == " " || gap == "-") && slices.Contains(words, w.word(i))
+	return gap == " " || gap == "-"
 }
 
 func (w wording) word(i int) string { return strings.ToLower(w.text[w.spans[i][0]:w.spans[i][1]]) }
@@ -418,8 +456,27 @@ func (w wording) small(i int) (value, next int) {
 	return value, i
 }
 
-// number reads a number below ten thousand at word i.
+// number reads a number below a million at word i. Thousands alone are left to
+// be read as a scale.
 func (w wording) number(i int) (value, next int) {
+	value, next = w.hundreds(i)
+	if next == i || !w.is(next, "thousand") {
+		return value, next
+	}
+	tail := next + 1
+	if w.is(tail, "and") {
+		tail++
+	}
+	if tail < len(w.spans) && w.close(tail) {
+		if rest, end := w.hundreds(tail); end > tail {
+			return 1000*value + rest, end
+		}
+	}
+	return value, next
+}
+
+// hundreds reads a number below ten thousand at word i.
+func (w wording) hundreds(i int) (value, next int) {
 	value, next = w.small(i)
 	if next == i || !w.is(next, "hundred") {
 		return value, next

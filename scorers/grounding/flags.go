@@ -111,13 +111,27 @@ func names(claim string) []string {
 		default:
 			flush()
 		}
-		begins = strings.ContainsAny(w[len(w)-1:], ".!?:")
+		begins = endsClause(w)
 		if begins || strings.HasSuffix(w, ",") || strings.HasSuffix(w, ";") {
 			flush()
 		}
 	}
 	flush()
 	return out
+}
+
+// titled are abbreviations before names.
+var titled = wordSet(`mr mrs ms dr prof st rev gen col lt sgt capt sen rep gov pres hon jr sr`)
+
+// endsClause says whether a capitalised word after this one may be any word, not
+// so after "Dr." and "J.".
+func endsClause(word string) bool {
+	word = strings.TrimRight(word, closers)
+	bare, stopped := strings.CutSuffix(word, ".")
+	if stopped && (titled[strings.ToLower(bare)] || utf8.RuneCountInString(bare) == 1 && isWord([]rune(bare)[0])) {
+		return false
+	}
+	return stopped || strings.HasSuffix(word, "!") || strings.HasSuffix(word, "?") || strings.HasSuffix(word, ":")
 }
 
 // isName says whether a word is capitalised and may be part of a name.

@@ -33,6 +33,16 @@ func TestMismatches(t *testing.T) {
 		{"It was the 5th time.", "It was time 5.", ""},
 		{"In the 1990s it grew.", "It grew in 1990.", ""},
 		{"In 1947 it opened.", "In 1932 it opened.", "NUMBER 1947"},
+		{"It came 3rd.", "It came third.", ""},
+		{"It was the twenty-first time.", "It was the 21st time.", ""},
+		{"It was the 22nd time.", "It was the twenty-first time.", "NUMBER 22"},
+		{"It was the third time.", "It was the fourth time.", ""}, // ordinals in words raise no flag
+		{"It has one thousand two hundred seats.", "It has 1,200 seats.", ""},
+		{"It has 13,005 seats.", "It has thirteen thousand and five seats.", ""},
+		{"It has three thousand seats.", "It has 3,000 seats.", ""},
+		{"该桥于1932年开放。", "It opened in 1932.", ""},
+		{"It opened in 1932.", "该桥于1932年开放。", ""},
+		{"该桥于1947年开放。", "该桥于1932年开放。", "NUMBER 1947"},
 		// units
 		{"It rose 50%.", "It rose 50 percent.", ""},
 		{"It rose 50 per cent.", "It rose 50%.", ""},
@@ -53,6 +63,9 @@ func TestMismatches(t *testing.T) {
 		{"On 5/1/2020 it began.", "It began on 5 January 2020.", ""},
 		{"On 5 January 2020 it began.", "It began in January.", "DATE 5 January 2020"},
 		{"May 5 people come?", "5 people may come.", "DATE May 5"},
+		{"They march 20 miles.", "They march 20 miles.", ""},
+		{"They march 20 miles.", "They go 20 miles.", ""},
+		{"You may 5 times.", "5 times.", ""},
 		// names
 		{"The lab was led by Ann Lee.", "Ann Lee led it.", ""},
 		{"The lab was led by Ann Lee.", "Bob Lee led it.", "NAME Ann Lee"},
@@ -62,6 +75,10 @@ func TestMismatches(t *testing.T) {
 		{"Dogs are animals.", "Cats are animals.", ""},
 		{"He works at the University of Oslo.", "He works in Oslo, at its university.", ""},
 		{"In March he met the Prime Minister of Norway.", "He met the prime minister of Norway in March.", ""},
+		{"Dr. Smith led it.", "Dr. Jones led it.", "NAME Smith"},
+		{"Then she met Mrs. Thatcher in old St. Louis.", "She met Mrs. May in Paris.", "NAME Thatcher; NAME Louis"},
+		{"J. K. Rowling wrote it.", "J. K. Jones wrote it.", "NAME Rowling"},
+		{"He said \"yes.\" Dogs bark.", "He said yes. Cats do not bark.", ""},
 		{"THE LAB WAS LED BY ANN.", "Nothing.", ""},
 		{"I think I know.", "Nothing.", ""},
 	} {

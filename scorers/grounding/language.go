@@ -120,7 +120,7 @@ func (l languages) foreign(text string) bool {
 	}
 	words := strings.Fields(strings.ToLower(text))
 	known, other := l.functionWords(words)
-	if known >= 2 && 12*known >= len(words) && known > other {
+	if 12*known >= len(words) && known > other {
 		return false
 	}
 	info := whatlanggo.Detect(text)
@@ -128,12 +128,17 @@ func (l languages) foreign(text string) bool {
 	return sure && info.Lang >= 0 && !slices.Contains(l.codes, baseCode(info.Lang))
 }
 
-// functionWords counts the function words of the language that has most of them,
-// among those of the verifier and among the others.
+// functionWords counts the different function words of the language that has most
+// of them, among those of the verifier and among the others.
 func (l languages) functionWords(words []string) (known, other int) {
-	counts := make([]int, len(functionWords))
+	counts, seen := make([]int, len(functionWords)), make(map[string]bool, len(words))
 	for _, word := range words {
-		for _, i := range byFunctionWord[word] {
+		of := byFunctionWord[word]
+		if len(of) == 0 || seen[word] {
+			continue
+		}
+		seen[word] = true
+		for _, i := range of {
 			counts[i]++
 		}
 	}
@@ -151,17 +156,20 @@ func (l languages) functionWords(words []string) (known, other int) {
 // often met or close to each other. Words that are English too stand in English
 // only.
 var functionWords = []struct{ code, words string }{
-	{"en", "the of and to is are was were with that this has have by from who which its for not been would should"},
+	{"en", "the of and are were with that this have from who which its not been would should their after into than when"},
 	{"nl", "de het een en dat niet voor zijn haar werd wordt naar ook bij uit nog toen ze zij hij te"},
 	{"af", "het en nie sy haar hy vir nog oor toe wat dit"},
 	{"de", "der das und ist nicht mit wurde wird dem ein eine zu auf für sie er von im noch als"},
-	{"da", "og det er på som af ikke med blev har også efter ved de hun han der til ville"},
-	{"no", "og det er på som av ikke med ble har også etter ved de hun han til ville"},
+	{"da", "og mens det er på som af ikke med blev har også efter ved de hun han der til ville"},
+	{"no", "og mens det er på som av ikke med ble har også etter ved de hun han til ville"},
 	{"sv", "och det är på som av inte med blev har också efter vid de hon han sitt att en ett"},
 	{"fr", "le la les des et est pas une un du dans qui sur elle il au en ne"},
 	{"es", "el la los las y se que del una un en por su al es cuando de"},
 	{"ca", "el la els les i es va que del una un amb seva seu de al"},
 	{"it", "il la le di che e è un una del della non nel ed gli"},
+	{"hu", "az és hogy nem egy volt még ez de amikor ami meg"},
+	{"pl", "na się że jest nie był była przez dla jak jego po od oraz"},
+	{"cs", "na se je že byl byla jeho který která při pro od jako až"},
 	{"pt", "o os e é de que da dos uma um em para com não foi se ela ele ao"},
 }
 

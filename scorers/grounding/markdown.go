@@ -30,9 +30,9 @@ const (
 type block struct {
 	kind blockKind
 	span entail.Span // in the source, without list markers and hashes
-	// header is the row that names the columns of a table's row; empty if none
-	// does.
-	header entail.Span
+	// columns are the names of a table's columns, of one of its rows; none if no
+	// line gives them.
+	columns []string
 	// quoted says that lines may begin with ">".
 	quoted bool
 	// closed says that more text at the end of the source cannot change the
@@ -40,6 +40,8 @@ type block struct {
 	closed bool
 	// delimiter is the end of the line that makes the block the names of columns.
 	delimiter int
+	// lines counts those of a paragraph.
+	lines int
 }
 
 // end is where the text after the block begins.
@@ -62,7 +64,7 @@ type reader struct {
 	fence  string // the fence that a listing waits for
 	// fenceQuoted says that the listing stands in a quotation, which ends it too.
 	fenceQuoted bool
-	header      entail.Span
+	columns     []string
 	table       int  // the first block of the table that is open, or -1
 	bare        bool // the open table's lines need not begin with a bar
 }
@@ -72,7 +74,7 @@ type reader struct {
 func blocks(text string, from int, continued bool) []block {
 	r := &reader{text: text, table: -1}
 	if continued {
-		r.add(block{span: entail.Span{Start: from, End: from}})
+		r.add(block{span: entail.Span{Start: from, End: from}, lines: 1})
 		r.open = true
 	}
 	for from < len(text) {
@@ -126,7 +128,7 @@ func (r *reader) line(start, end int, rest bool) {
 	if empty && !complete {
 		return
 	}
-	isRow := !rest && (strings.HasPrefix(trimmed, "|") || r.table >= 0 && r.bare && isBareRow(line))
+	isRow := !rest && (isRowAlone(trimmed, complete) || r.table >= 0 && isRowBelow(line, r.bare))
 	if !isRow && (complete || !r.bare) { // a beginning of a line may yet turn out to be a row
 		r.endTable()
 	}
@@ -139,11 +141,7 @@ func (r *reader) line(start, end int, rest bool) {
 	case rest:
 		r.last().span.End = end
 	case isFence(trimmed):
-		r.add(block{kind: blockCode, span: entail.Span{Start: start, End: end}})
-		r.fence, r.fenceQuoted = trimmed[:ticks(trimmed)], quoted
-		if n := len(r.blocks); n > 1 && !complete {
-			r.blocks[n-2].closed = false // the line may yet turn out to be inline code
-		}
+		r.listing(start, end, trimmed, quoted)
 	case isRow:
 		r.row(start, end)
 	case headingLine.MatchString(line):
@@ -151,14 +149,34 @@ func (r *reader) line(start, end int, rest bool) {
 		r.add(block{kind: blockHeading, span: entail.Span{Start: start, End: end}, closed: complete})
 	case itemLine.MatchString(line):
 		start += len(itemLine.FindString(line))
-		r.add(block{span: entail.Span{Start: start, End: end}, quoted: quoted})
+		if said := strings.TrimSpace(r.text[start:end]); isFence(said) {
+			r.listing(start, end, said, quoted)
+			return
+		}
+		r.add(block{span: entail.Span{Start: start, End: end}, quoted: quoted, lines: 1})
 		r.open = true
 	case r.open && len(r.blocks) > 0:
 		r.last().span.End = end
 		r.last().quoted = r.last().quoted || quoted
+		r.last().lines++
 	default:
-		r.add(block{span: entail.Span{Start: start, End: end}, quoted: quoted})
+		r.add(block{span: entail.Span{Start: start, End: end}, quoted: quoted, lines: 1})
 		r.open = true
+	}
+}
+
+// listing begins one with the fence that the line text[start:end] says.
+func (r *reader) listing(start, end int, said string, quoted bool) {
+	r.add(block{kind: blockCode, span: entail.Span{Start: start, End: end}})
+	r.fence, r.fenceQuoted = said[:ticks(said)], quoted
+	r.undecided(end)
+}
+
+// undecided keeps the block before the last one open while the line that begins
+// the last one is incomplete: it may yet turn out to be more of that block.
+func (r *reader) undecided(end int) {
+	if n := len(r.blocks); n > 1 && end == len(r.text) {
+		r.blocks[n-2].closed = false
 	}
 }
 
@@ -192,10 +210,13 @@ func (r *reader) title(equals bool) bool {
 // oneLine says whether a block is one line of text from its beginning, which is no
 // item of a list, without the end of a sentence.
 func (r *reader) oneLine(b *block) bool {
+	if b.lines != 1 { // text of many lines is not searched again below each of them
+		return false
+	}
 	text := r.text[b.span.Start:b.span.End]
 	before := r.text[strings.LastIndexByte(r.text[:b.span.Start], '\n')+1 : b.span.Start]
-	return b.kind == blockText && text != "" && strings.Trim(before, " \t>") == "" &&
-		!strings.ContainsFunc(text, func(c rune) bool { return c == '\n' || terminal(c) })
+	return b.kind == blockText && text != "" && strings.Trim(before, " \t>") == "" && !strings.ContainsFunc(text, terminal) &&
+		!strings.ContainsAny(strings.TrimSpace(text), "\r\u0085\u2028\u2029") // UAX #29 ends sentences there
 }
 
 // names says whether the line text[start:end] makes the open paragraph the names
@@ -226,10 +247,18 @@ func ticks(line string) int {
 	return len(line) - len(strings.TrimLeft(line, line[:1]))
 }
 
-// isBareRow says whether a line below a row is one too though it begins without a
-// bar: it has one, and begins nothing else.
-func isBareRow(line string) bool {
-	return strings.Contains(line, "|") && !headingLine.MatchString(line) && !itemLine.MatchString(line)
+// isRowAlone says whether a line may be the first row of a table: bars stand at
+// both of its ends. "|x| is even." is a sentence.
+func isRowAlone(line string, complete bool) bool {
+	return strings.HasPrefix(line, "|") && (!complete || len(line) > 1 && strings.HasSuffix(line, "|"))
+}
+
+// isRowBelow says whether a line below a row is one too: it begins with a bar or, in
+// a bare table, has one and begins nothing else.
+func isRowBelow(line string, bare bool) bool {
+	trimmed := strings.TrimSpace(line)
+	return strings.HasPrefix(trimmed, "|") ||
+		bare && strings.Contains(line, "|") && !headingLine.MatchString(line) && !itemLine.MatchString(line) && !isFence(trimmed)
 }
 
 // row takes one line of a table. The line before a delimiter row names the
@@ -239,13 +268,14 @@ func (r *reader) row(start, end int) {
 	switch {
 	case r.table < 0:
 		r.add(row)
+		r.undecided(end)
 		r.beginTable(false)
 	case delimiter.MatchString(r.text[start:end]):
 		if r.table == len(r.blocks)-1 {
 			r.nameColumns(end)
 		}
 	default:
-		row.header = r.header
+		row.columns = r.columns
 		r.blocks = append(r.blocks, row)
 	}
 	r.open = false
@@ -253,13 +283,13 @@ func (r *reader) row(start, end int) {
 
 // beginTable makes the last block the first of a table.
 func (r *reader) beginTable(bare bool) {
-	r.table, r.bare, r.header, r.open = len(r.blocks)-1, bare, entail.Span{}, false
+	r.table, r.bare, r.columns, r.open = len(r.blocks)-1, bare, nil, false
 }
 
 // nameColumns makes the last block the row that names the columns, by the line
 // that ends at an offset.
 func (r *reader) nameColumns(delimiter int) {
-	r.header = r.last().span
+	r.columns = cells(r.text, r.last().span)
 	r.last().kind, r.last().closed, r.last().delimiter = blockHeading, false, delimiter
 }
 

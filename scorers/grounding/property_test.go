@@ -380,17 +380,15 @@ func TestNoPairExceedsTheWindow(t *testing.T) {
 	})
 }
 
-// streamed runs an answer through Stream, cut where the generator says.
-func streamed(t *rapid.T, s *Scorer, v entail.Verifier, req *plumblinev1.ScoreGroundingRequest) *plumblinev1.ScoreGroundingResponse {
+// streamed runs an answer through Stream, in pieces of about as many bytes as next
+// says.
+func streamed(t interface{ Fatalf(string, ...any) }, s *Scorer, v entail.Verifier, req *plumblinev1.ScoreGroundingRequest, next func() int) *plumblinev1.ScoreGroundingResponse {
 	start := proto.CloneOf(req)
 	answer := start.GetAnswer()
 	start.Answer = ""
 	frames := []*plumblinev1.StreamScoreGroundingRequest{{Frame: &plumblinev1.StreamScoreGroundingRequest_Start{Start: start}}}
 	for answer != "" {
-		n := rapid.IntRange(1, 12).Draw(t, "delta")
-		if n >= len(answer) {
-			n = len(answer)
-		}
+		n := min(next(), len(answer))
 		for n < len(answer) && !utf8.RuneStart(answer[n]) {
 			n++
 		}
@@ -409,7 +407,7 @@ func streamed(t *rapid.T, s *Scorer, v entail.Verifier, req *plumblinev1.ScoreGr
 		return nil
 	})
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v", err)
 	}
 	if verdicts != len(summary.GetClaims()) {
 		t.Fatalf("%d verdicts for %d claims", verdicts, len(summary.GetClaims()))
@@ -437,14 +435,30 @@ func TestStreamEqualsWhole(t *testing.T) {
 		req.Claims, req.Answers = nil, nil
 		req.Answer = anyText(60).Draw(t, "answer")
 		v := drawHashed(t)
-		want := s.Score(context.Background(), v, req)
-		got := streamed(t, s, v, req)
-		// Equal hypotheses are asked once in a whole answer only.
-		got.Coverage, want.Coverage = nil, nil
-		if !proto.Equal(got, want) {
-			t.Fatalf("answer %q\nstreamed\n%s\nwhole\n%s", req.GetAnswer(), render(got), render(want))
-		}
+		checkStream(t, s, v, req, func() int { return rapid.IntRange(1, 12).Draw(t, "delta") })
 	})
+}
+
+// TestStreamEqualsWholeByteByByte, of answers for which it once was not so.
+func TestStreamEqualsWholeByteByByte(t *testing.T) {
+	s, v := newScorer(t), hashed()
+	for _, answer := range []string{
+		"Paris\n\na | b\n--|--\nthe", "µ\rParis\n---\n", "µ\u2028Paris | b\n--|--\n", "Paris is big.\n|x| is even. It is not odd.",
+		"Paris is big.\n|a|b|\n|-|-|\n|c|d|\nIt is", "- ```sh\n  x\n  ```\n- It is.", "a | b\n--|--\nc | d\n```\nx\n```\nParis.",
+	} {
+		req := evidenceOf("Paris is in France.")
+		req.Answer = answer
+		checkStream(t, s, v, req, func() int { return 1 })
+	}
+}
+
+func checkStream(t interface{ Fatalf(string, ...any) }, s *Scorer, v entail.Verifier, req *plumblinev1.ScoreGroundingRequest, next func() int) {
+	want, got := s.Score(context.Background(), v, req), streamed(t, s, v, req, next)
+	// Equal hypotheses are asked once in a whole answer only.
+	got.Coverage, want.Coverage = nil, nil
+	if !proto.Equal(got, want) {
+		t.Fatalf("answer %q\nstreamed\n%s\nwhole\n%s", req.GetAnswer(), render(got), render(want))
+	}
 }
 
 var errBroken = errors.New("the peer is gone")

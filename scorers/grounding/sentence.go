@@ -202,13 +202,12 @@ func whole(b block, says string) ([]sentence, int) {
 
 // rowSays puts a table's row into words: "column: cell; column: cell".
 func rowSays(text string, b block) string {
-	names := cells(text, b.header)
 	var parts []string
 	for i, cell := range cells(text, b.span) {
 		switch {
 		case cell == "":
-		case i < len(names) && names[i] != "":
-			parts = append(parts, names[i]+": "+cell)
+		case i < len(b.columns) && b.columns[i] != "":
+			parts = append(parts, b.columns[i]+": "+cell)
 		default:
 			parts = append(parts, cell)
 		}

@@ -162,12 +162,11 @@ func mayEnd(piece string) bool {
 func (st *stream) read() {
 	text := st.text.String()
 	got := st.session.split.scan(text, st.rest, st.continued)
-	if st.sentences == 0 && got.settled == 1 && st.mayStayAlone(text, got.sentences[0]) {
-		return
-	}
-	st.rest, st.continued = got.rest, got.continued
-	for _, s := range got.sentences[:got.settled] {
-		st.sentence(text, s, false)
+	if st.sentences > 0 || got.settled != 1 || !st.mayStayAlone(text, got.sentences[0]) {
+		st.rest, st.continued = got.rest, got.continued
+		for _, s := range got.sentences[:got.settled] {
+			st.sentence(text, s, false)
+		}
 	}
 	if pending := len(text) - st.rest; pending > eagerBytes {
 		st.nextRead = len(text) + pending/16
