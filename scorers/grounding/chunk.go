@@ -20,6 +20,8 @@ type chunk struct {
 	passage int
 	span    entail.Span // in the passage's text
 	premise string      // the title and what stands in span
+	// among are the passages whose coarse cut has the premise; the first is passage.
+	among []int
 	// fine says that only the fine cut of the evidence has the chunk.
 	fine bool
 	// halved counts how often the chunk was cut again because a remote
@@ -112,7 +114,7 @@ func (e *evidence) cut(w window) *chunkSet {
 		return set
 	}
 	set := &chunkSet{}
-	seen := map[string]bool{}
+	seen := map[string]int{}
 	for i := range e.passages {
 		by := e.cutter(i, w)
 		ranges := by.ranges()
@@ -139,12 +141,21 @@ func (e *evidence) cut(w window) *chunkSet {
 	return set
 }
 
-// add adds a chunk unless the set has its premise.
-func (s *chunkSet) add(seen map[string]bool, c chunk) {
-	if c.span.Start < c.span.End && !seen[c.premise] {
-		seen[c.premise] = true
-		s.chunks = append(s.chunks, c)
+// add adds a chunk, or its passage to the chunk that has its premise. seen has
+// the place of each premise.
+func (s *chunkSet) add(seen map[string]int, c chunk) {
+	if c.span.Start >= c.span.End {
+		return
 	}
+	if i, ok := seen[c.premise]; ok {
+		if of := &s.chunks[i]; !c.fine && of.among[len(of.among)-1] != c.passage {
+			of.among = append(of.among, c.passage)
+		}
+		return
+	}
+	seen[c.premise] = len(s.chunks)
+	c.among = []int{c.passage}
+	s.chunks = append(s.chunks, c)
 }
 
 // union counts the tokens in at least one of some ranges with ascending

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
@@ -26,11 +27,13 @@ type job struct {
 	// multiHop is how many of the best passages are joined in pairs.
 	multiHop int
 
-	left     int // pairs without an answer
-	best     hit // highest support
-	against  hit // highest contradiction in the coarse cut
-	passages map[int]hit
-	two      bool // the verifier knows no contradiction
+	left    int // pairs without an answer
+	best    hit // highest support
+	against hit // highest contradiction in the coarse cut
+	// hops is the best chunk of the coarse cut for each set of passages that share
+	// one, so that a text which several passages have does not stand for them all.
+	hops map[string]hit
+	two  bool // the verifier knows no contradiction
 	err      error
 }
 
@@ -59,7 +62,7 @@ func (v *verification) run(ctx context.Context, jobs []*job) {
 	for _, j := range jobs {
 		j.left = len(j.set.chunks)
 		if j.multiHop > 1 {
-			j.passages = map[int]hit{}
+			j.hops = map[string]hit{}
 		}
 	}
 	v.askAll(ctx, func(yield func(pair) bool) {
@@ -158,11 +161,15 @@ func (v *verification) ask(ctx context.Context, batch []pair) ([]pair, error) {
 // estimated without the model's tokenizer, or another model answered than the
 // one that was described.
 func (v *verification) halves(p pair, err error) (first, second chunk, ok bool) {
-	var m *score.Missing
-	if p.with != nil || !errors.As(err, &m) || m.Status != plumblinev1.Status_STATUS_TOO_LONG {
+	if p.with != nil || !tooLong(err) {
 		return chunk{}, chunk{}, false
 	}
 	return p.chunk.halve()
+}
+
+func tooLong(err error) bool {
+	m, ok := errors.AsType[*score.Missing](err)
+	return ok && m.Status == plumblinev1.Status_STATUS_TOO_LONG
 }
 
 func (j *job) fail(err error) {
@@ -176,6 +183,8 @@ func (j *job) take(p pair, r entail.Result) {
 	j.left--
 	s := r.Scores
 	switch {
+	case p.with != nil && tooLong(r.Err):
+		return // each of the two was read alone
 	case r.Err != nil:
 		j.fail(r.Err)
 		return
@@ -188,8 +197,9 @@ func (j *job) take(p pair, r entail.Result) {
 	if p.with != nil || p.chunk.fine {
 		return // joined passages contradict where one of them does, and a sentence out of its context contradicts much
 	}
-	if best := j.passages; best != nil {
-		best[p.chunk.passage] = better(best[p.chunk.passage], support)
+	if j.hops != nil {
+		among := fmt.Sprint(p.chunk.among)
+		j.hops[among] = better(j.hops[among], support)
 	}
 	j.two = j.two || !s.ThreeClass
 	j.against = better(j.against, hit{chunk: p.chunk, value: s.Contradiction, ok: true})
@@ -209,11 +219,11 @@ func better(a, b hit) hit {
 // The order of a premise's halves depends on their support and text alone, so
 // that the order of passages changes nothing.
 func (v *verification) joined(j *job) []pair {
-	if j.err != nil || len(j.passages) < 2 {
+	if j.err != nil || len(j.hops) < 2 {
 		return nil
 	}
-	best := make([]hit, 0, len(j.passages))
-	for _, h := range j.passages {
+	best := make([]hit, 0, len(j.hops))
+	for _, h := range j.hops {
 		best = append(best, h)
 	}
 	slices.SortFunc(best, func(a, b hit) int {

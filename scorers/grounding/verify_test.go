@@ -36,3 +36,39 @@ func TestMultiHopNamesBothChunks(t *testing.T) {
 		t.Errorf("a single chunk is joined with %v", claim.GetJoined())
 	}
 }
+
+// TestHopsOfPassagesThatShareAText: what one passage has twice over does not hide
+// what else it has, whichever comes first.
+func TestHopsOfPassagesThatShareAText(t *testing.T) {
+	const born, town = "Ada was born in Sele.", "Sele lies in Norway."
+	v := entailtest.Func(func(p entail.Pair) (entail.Scores, error) {
+		switch hasBorn, hasTown := strings.Contains(p.Premise, born), strings.Contains(p.Premise, town); {
+		case hasBorn && hasTown:
+			return entailtest.Support(0.9), nil
+		case hasBorn:
+			return entailtest.Support(0.4), nil
+		case hasTown:
+			return entailtest.Support(0.3), nil
+		}
+		return entailtest.Support(0.1), nil
+	})
+	// A window in which the three sentences of one passage stand apart.
+	narrow := described{Verifier: v, change: func(d *entail.Description) { d.Tokenizer, d.MaxTokens, d.FineTokens = entailtest.Words{}, 80, 0 }}
+	filler := strings.Repeat("tomatoes like warm beds ", 4) + "too. "
+	for _, passages := range [][]string{{born, born + " " + filler + town}, {born + " " + filler + town, born}} {
+		req := evidenceOf(passages...)
+		req.MultiHop = 3
+		req.Claims = []*plumblinev1.Claim{{Text: "Ada was born in Norway."}}
+		claim := newScorer(t).Score(t.Context(), narrow, req).GetClaims()[0]
+		near(t, "support", claim.GetSupport().GetValue(), 0.9)
+	}
+}
+
+// TestARefusedJoinedPairCostsNothing: each of its halves has been read alone.
+func TestARefusedJoinedPairCostsNothing(t *testing.T) {
+	req := evidenceOf("Here is the needle, among tomatoes and roses.", "Roses like warm beds and dry feet, as we all know.")
+	req.MultiHop = 2
+	req.Claims = []*plumblinev1.Claim{{Text: "There is a needle."}}
+	claim := newScorer(t).Score(t.Context(), refusing(60, nil), req).GetClaims()[0]
+	near(t, "support", claim.GetSupport().GetValue(), 0.9)
+}
