@@ -12,6 +12,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -129,6 +130,7 @@ func (e *Engine) checkEpsilon() error {
 		{Premise: "The mill closed in 1889.", Hypothesis: "It closed in May."},
 		{Premise: "Snow.", Hypothesis: "Nobody saw it."},
 		{Premise: "He sold the mill.", Hypothesis: "He sold it."},
+		{Premise: strings.Repeat("The mill on the river was sold to three brothers in 1889. ", 4), Hypothesis: "Two sisters bought the mill."},
 	}
 	var alone []entail.Result
 	for _, pair := range pairs {
@@ -150,7 +152,8 @@ func (e *Engine) checkEpsilon() error {
 		if err := errors.Join(a.Err, b.Err); err != nil {
 			return fmt.Errorf("model %s scores no pair: %w", e.manifest.Name, err)
 		}
-		if moved := math.Abs(a.Scores.Entailment - b.Scores.Entailment); moved > e.manifest.Epsilon {
+		moved := max(math.Abs(a.Scores.Entailment-b.Scores.Entailment), math.Abs(a.Scores.Contradiction-b.Scores.Contradiction))
+		if moved > e.manifest.Epsilon {
 			return fmt.Errorf("model %s: a pair's probability moves by %.2g with the pairs beside it, more than its manifest's epsilon of %g; "+
 				"set epsilon to what its users may expect", e.manifest.Name, moved, e.manifest.Epsilon)
 		}

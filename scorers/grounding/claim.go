@@ -119,10 +119,13 @@ func (f form) readyClaim(id, text, hypothesis string) claim {
 // shape decides whether a claim is scored and, for short answers, builds the
 // hypothesis.
 func (f form) shape(c *claim, alone bool) {
+	asked := f.form == plumblinev1.ClaimForm_CLAIM_FORM_QA
+	if asked && c.kind == plumblinev1.ClaimKind_CLAIM_KIND_GREETING {
+		c.kind = plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL // "Hey Jude" is what was asked for
+	}
 	if c.why = f.unscored(c.kind); c.why != nil {
 		return
 	}
-	asked := f.form == plumblinev1.ClaimForm_CLAIM_FORM_QA
 	decided := f.form == plumblinev1.ClaimForm_CLAIM_FORM_UNSPECIFIED && alone && f.question != "" && f.template != "" && isShortAnswer(c.plain)
 	switch {
 	case asked && f.question == "":

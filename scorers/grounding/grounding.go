@@ -125,7 +125,7 @@ func (s *Scorer) open(ctx context.Context, v entail.Verifier, opts options, pass
 
 // inspect looks for evidence that cannot be scored.
 func (ss *session) inspect() {
-	foreign, written := 0, 0
+	foreign, other, written := 0, 0, 0
 	titles := false
 	for i, p := range ss.evidence.passages {
 		titles = titles || p.title != ""
@@ -133,8 +133,11 @@ func (ss *session) inspect() {
 			continue
 		}
 		written++
-		if !ss.languages.readable(p.text) {
+		switch {
+		case !ss.languages.readable(p.text):
 			foreign++
+		case ss.languages.check(firstRunes(p.text, languageRunes)) != nil:
+			other++
 		}
 	}
 	switch {
@@ -147,9 +150,25 @@ func (ss *session) inspect() {
 	if foreign > 0 && foreign < written {
 		ss.warnings = append(ss.warnings, fmt.Sprintf("%d of %d passages are in a script that the verifier does not read", foreign, written))
 	}
+	if other > 0 {
+		ss.warnings = append(ss.warnings, fmt.Sprintf("%d of %d passages are in a language that the verifier does not know: their scores may say little", other, written))
+	}
 	if titles && ss.mode == modeMiniCheck {
 		ss.warnings = append(ss.warnings, "titles are not used in MODE_MINICHECK: its documents have none")
 	}
+}
+
+// languageRunes is how much of a passage is looked at for its language.
+const languageRunes = 600
+
+// firstRunes is a text cut to a number of runes.
+func firstRunes(text string, n int) string {
+	for i := range text {
+		if n--; n < 0 {
+			return text[:i]
+		}
+	}
+	return text
 }
 
 // reason turns the failure of a verifier into the status of the fail mode.

@@ -31,6 +31,18 @@ func TestShortAnswers(t *testing.T) {
 	}
 }
 
+// TestAnswersThatLookLikeGreetings are answers where one is asked for.
+func TestAnswersThatLookLikeGreetings(t *testing.T) {
+	s := newScorer(t)
+	asked := form{form: plumblinev1.ClaimForm_CLAIM_FORM_QA, question: "Which song is it?", template: "{question} {answer}"}
+	if c := asked.answerClaims(s.split, "Hey Jude"); len(c) != 1 || c[0].why != nil || c[0].hypothesis != "Which song is it? Hey Jude" {
+		t.Errorf("%+v", c)
+	}
+	if c := (form{}).answerClaims(s.split, "Hey Jude"); len(c) != 1 || c[0].kind != plumblinev1.ClaimKind_CLAIM_KIND_GREETING {
+		t.Errorf("%+v", c)
+	}
+}
+
 func TestKindsOfText(t *testing.T) {
 	const (
 		factual  = plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL
@@ -46,6 +58,8 @@ func TestKindsOfText(t *testing.T) {
 		"Sure, it is in Paris.":           factual,
 		"Hello is a song by Adele.":       factual,
 		"Thanks to rain, tea grows here.": factual,
+		"Feel free to ask more.":          greeting,
+		"Feel Free won in 1932.":          factual,
 		"Is it big?":                      question,
 		"これは何ですか？":                        question,
 		"I don’t know.":                   refusal,

@@ -1,10 +1,13 @@
 package grounding
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
 	"plumbline/internal/shareddata"
+	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/scorers/entail"
 )
 
 func TestLanguages(t *testing.T) {
@@ -104,6 +107,18 @@ var foreignTexts = map[string][]string{
 	"vi": {"Cây cầu được thông xe vào năm 1932 và vẫn được sử dụng mỗi ngày."},
 	"hr": {"Most je otvoren za promet 1932. godine i još uvijek se koristi svaki dan.", "Svoj prvi roman napisala je dok je još bila studentica u Zagrebu."},
 	"eo": {"La ponto estis malfermita al trafiko en 1932 kaj ankoraŭ estas uzata ĉiutage."},
+}
+
+// TestForeignPassagesAreTold: they are scored, with a warning.
+func TestForeignPassagesAreTold(t *testing.T) {
+	v := described{Verifier: neutral(), change: func(d *entail.Description) { d.Languages = []string{"en"} }}
+	req := evidenceOf(foreignTexts["nl"][0], "The bridge opened to traffic in 1932 and it is still open today.")
+	req.Claims = []*plumblinev1.Claim{{Text: "The bridge opened in 1932."}}
+	r := newScorer(t).Score(t.Context(), v, req)
+	want := "[1 of 2 passages are in a language that the verifier does not know: their scores may say little]"
+	if got := fmt.Sprint(r.GetWarnings()); got != want || r.GetStatus() != plumblinev1.Status_STATUS_OK {
+		t.Errorf("%v, warnings %s", r.GetStatus(), got)
+	}
 }
 
 // TestEnglishIsRarelyTakenForForeign on the claims of all development sets.

@@ -34,7 +34,7 @@ type job struct {
 	// one, so that a text which several passages have does not stand for them all.
 	hops map[string]hit
 	two  bool // the verifier knows no contradiction
-	err      error
+	err  error
 }
 
 // pair is one question of a job.
