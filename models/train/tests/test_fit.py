@@ -17,7 +17,7 @@ import pytest
 import torch
 
 from verifier_train import __main__ as main
-from verifier_train import export, fit, mixture, model
+from verifier_train import card, export, fit, mixture, model
 from verifier_train.recipe import Recipe
 from verifier_train.sets import NOT_ENTAILED, Row
 
@@ -72,16 +72,28 @@ def test_padding_does_not_change_what_a_pair_scores():
 
 
 def test_a_run_that_stops_goes_on_as_if_it_had_not(data: Path, tmp_path: Path):
+    recipe = replace(TINY, examples=100)
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     for out in (whole, parts):
         out.mkdir()
-    fit.Run(TINY, data, whole, 0, 1).fit()
-    first = fit.Run(TINY, data, parts, 0, 1)
-    first._save()
-    second = fit.Run(TINY, data, parts, 0, 1)
+    fit.Run(recipe, data, whole, 0, 1).fit()
+    first = fit.Run(recipe, data, parts, 0, 1)
+    for chunk in range(2):  # the second is lost
+        for batch in first._chunk_batches():
+            first._step(batch)
+        first.chunk += 1
+        if chunk == 0:
+            first._save()
+    second = fit.Run(recipe, data, parts, 0, 1)
+    assert 0 < second.examples < first.examples and second.chunk == 1
     second.fit()
-    unbroken = torch.load(whole / "state.pt", weights_only=True)["model"]
-    assert all(torch.equal(unbroken[name], weights) for name, weights in second.model.state_dict().items())
+    for state in ("model", "average"):
+        unbroken, resumed = (torch.load(out / fit.STATE, weights_only=True)[state] for out in (whole, parts))
+        assert all(torch.equal(unbroken[name], weights) for name, weights in resumed.items())
+    logs = [[(line["step"], line["loss"]) for line in fit.lines_of(out / fit.LOG)] for out in (whole, parts)]
+    assert logs[0] == logs[1]
+    noted = [line["examples"] for line in fit.lines_of(parts / fit.HELD_OUT)]
+    assert len(noted) == 2 and noted[0] < noted[1] == second.examples
 
 
 def test_a_run_goes_on_from_another(data: Path, tmp_path: Path):
@@ -99,7 +111,10 @@ def test_an_exported_run_answers_as_the_model_does(data: Path, tmp_path: Path):
     run = tmp_path / "tiny"
     run.mkdir()
     fit.Run(TINY, data, run, 0, 1).fit()
-    export.export(TINY, run, data, tmp_path / "model", "tiny", "0.0.1")
+    export.export(TINY, run, data, run / "model", "tiny", "0.0.1")
+    described = card.write(tmp_path, {"tiny": TINY})
+    assert "| tiny | minilm | 2" in described and "| tracie | Apache-2.0 | " in described and "Temperature " in described
+    (run / "model").rename(tmp_path / "model")
     answers = {}
     for form, weights in export.FORMATS.items():
         folder = tmp_path / "model" / form
@@ -138,6 +153,8 @@ def test_a_soup_is_the_mean_of_its_runs(tmp_path: Path):
     recipes = {"mean": Recipe(pooling="cls", soup=("0", "1")), "0": one_run, "1": one_run}
     assert main.make("mean", recipes, Path("no data"), tmp_path, 1) == tmp_path / "mean" / model.WEIGHTS
     assert json.loads((tmp_path / "mean" / "run.json").read_text())["recipe"]["soup"] == ["0", "1"]
+    (tmp_path / "0" / "run.json").write_text('{"recipe": {"seed": 5}}')
+    assert main.differences(tmp_path / "0", Recipe(seed=6)) == "seed 5 (now 6)"
     one, two, mean = (model.start("minilm", "cls", Path()) for _ in range(3))
     for made, name in ((one, "0"), (two, "1"), (mean, "mean")):
         model.load(made, tmp_path / name)

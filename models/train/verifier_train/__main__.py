@@ -12,7 +12,7 @@ from pathlib import Path
 import torch.multiprocessing as mp
 from tqdm import tqdm
 
-from . import ablation, curves, export, fit, recipe
+from . import ablation, card, curves, export, fit, recipe
 from . import model as models
 
 RECIPES = Path(__file__).parent.parent / "recipes.toml"
@@ -44,6 +44,8 @@ def main() -> None:
         print(make(arguments.recipe, recipes, arguments.data, arguments.out, arguments.processes))
     else:
         export.export(chosen, run, arguments.data, run / "model", arguments.name, arguments.version)
+        lineage = recipe.lineage(recipes, arguments.recipe)
+        (run / "model" / "card.md").write_text(card.write(arguments.out, lineage), encoding="utf-8")
         print(run / "model")
 
 
@@ -57,13 +59,25 @@ def make(name: str, recipes: dict[str, recipe.Recipe], data: Path, out: Path, pr
     with fit.claim(run):
         if chosen.soup:
             described = {"recipe": chosen.values()}
-            (run / "run.json").write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
+            (run / fit.RUN).write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
             return models.mean_of([out / part for part in chosen.soup], run)
+        if changed := differences(run, chosen):
+            print(f"{name}: what is there was made by another recipe: {changed}", flush=True)
         if not fit.finished(run, chosen):
             print(f"{name}: {chosen.examples} examples", flush=True)
             spawn(chosen, data, run, processes)
             curves.draw(run)
     return run / models.WEIGHTS
+
+
+def differences(run: Path, chosen: recipe.Recipe) -> str:
+    """How the recipe of a run's folder differs from what it is now."""
+    if not (run / fit.RUN).exists():
+        return ""
+    defaults = json.loads(json.dumps(recipe.Recipe().values()))
+    was = defaults | json.loads((run / fit.RUN).read_text(encoding="utf-8"))["recipe"]
+    now = json.loads(json.dumps(chosen.values()))
+    return ", ".join(f"{key} {was[key]} (now {now[key]})" for key in now if was[key] != now[key])
 
 
 def spawn(chosen: recipe.Recipe, data: Path, run: Path, processes: int) -> None:
@@ -72,7 +86,7 @@ def spawn(chosen: recipe.Recipe, data: Path, run: Path, processes: int) -> None:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     done = threading.Event()
-    watcher = threading.Thread(target=watch, args=(run / "log.jsonl", chosen.examples, done))
+    watcher = threading.Thread(target=watch, args=(run / fit.LOG, chosen.examples, done))
     watcher.start()
     try:
         mp.spawn(fit.worker, args=(os.getpid(), processes, port, chosen, data, run), nprocs=processes)
@@ -85,9 +99,9 @@ def watch(log: Path, examples: int, done: threading.Event) -> None:
     """Shows how far the log has come."""
     with tqdm(total=examples, unit="example", smoothing=0.05) as bar:
         while not done.wait(timeout=5):
-            if log.exists() and (seen := fit.last_line(log)):
-                bar.set_postfix(loss=seen["loss"], refresh=False)
-                bar.update(seen["examples"] - bar.n)
+            if seen := fit.lines_of(log)[-1:]:
+                bar.set_postfix(loss=seen[0]["loss"], refresh=False)
+                bar.update(seen[0]["examples"] - bar.n)
 
 
 if __name__ == "__main__":

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import matplotlib
+
+from .fit import HELD_OUT, LOG, lines_of
 
 matplotlib.use("Agg")
 from matplotlib import pyplot  # noqa: E402  # after the backend is chosen
@@ -16,7 +17,7 @@ WINDOW = 200
 
 def draw(run: Path) -> Path:
     """Writes curves.svg beside the log: loss, learning rate and speed."""
-    lines = [json.loads(line) for line in (run / "log.jsonl").read_text(encoding="utf-8").splitlines()]
+    lines = lines_of(run / LOG)
     groups = [lines[i : i + WINDOW] for i in range(0, len(lines), WINDOW)]
 
     def mean(key: str) -> list[float]:
@@ -31,9 +32,12 @@ def draw(run: Path) -> Path:
     for axis, values, label in zip(
         axes, (mean("loss"), mean("rate"), speed), ("loss", "learning rate", "tokens a second"), strict=True
     ):
-        axis.plot(examples, values)
+        axis.plot(examples, values, label="training")
         axis.set_ylabel(label)
         axis.grid(alpha=0.3)
+    if held_out := lines_of(run / HELD_OUT):
+        axes[0].plot([line["examples"] / 1000 for line in held_out], [line["loss"] for line in held_out], label="held out")
+        axes[0].legend()
     axes[-1].set_xlabel("thousand examples")
     figure.savefig(run / "curves.svg")
     pyplot.close(figure)

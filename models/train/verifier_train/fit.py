@@ -28,6 +28,12 @@ SAVE_SECONDS = 300
 """Time between checkpoints."""
 STATE = "state.pt"
 """The file of a run's checkpoint."""
+LOG, HELD_OUT = "log.jsonl", "held_out.jsonl"
+"""The files with a line for every step, and for every checkpoint."""
+RUN = "run.json"
+"""The file that says what a run did, and with what."""
+VALIDATION_ROWS = 400
+"""Held-out rows whose loss is noted at every checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -142,6 +148,11 @@ class Run:
         self.average.load_state_dict(state["average"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.step, self.chunk, self.examples, self.tokens = state["at"]
+        if self.rank == 0:  # what came after the checkpoint is done again
+            for log in (self.out / LOG, self.out / HELD_OUT):
+                if log.exists():
+                    kept = [line for line in lines_of(log) if line["step"] <= self.step]
+                    log.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
 
     def _save(self) -> None:
         """At a chunk's end, so that the stream goes on exactly there."""
@@ -157,6 +168,19 @@ class Run:
         torch.save(state, partial)
         os.replace(partial, self.out / STATE)
         models.save(self.average if self.recipe.average else self.model, self.out)
+        self._validate()
+
+    @torch.no_grad()
+    def _validate(self) -> None:
+        """Notes the loss of some rows that are held out."""
+        rows = encode(self.mixture.held_out[:VALIDATION_ROWS], self.tokenizer, self.recipe.max_tokens)
+        judged = (self.average if self.recipe.average else self.model).eval()
+        total = sum(
+            float(loss_of(judged(b.input_ids, b.attention_mask, b.token_type_ids), b.labels, self.recipe.marginal))
+            for b in batches(rows, self.recipe.tokens, Random(0))
+        )
+        _append(self.out / HELD_OUT, {"step": self.step, "examples": self.examples, "loss": round(total / len(rows), 5)})
+        judged.train()
 
     # --- The loop ---
 
@@ -234,14 +258,17 @@ class Run:
             "rate": round(self.recipe.rate * share, 8),
             "seconds": round(seconds, 3),
         }
-        with (self.out / "log.jsonl").open("a", encoding="utf-8") as log:
-            log.write(json.dumps(line) + "\n")
+        _append(self.out / LOG, line)
 
 
-def last_line(log: Path) -> dict | None:
-    """The last whole line of a log."""
-    lines = log.read_text(encoding="utf-8").splitlines()
-    return json.loads(lines[-1]) if lines else None
+def _append(log: Path, line: dict) -> None:
+    with log.open("a", encoding="utf-8") as out:
+        out.write(json.dumps(line) + "\n")
+
+
+def lines_of(log: Path) -> list[dict]:
+    """The lines of a log; none if there is no log."""
+    return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
 
 
 def finished(run: Path, recipe: Recipe) -> bool:
@@ -285,7 +312,7 @@ def worker(rank: int, parent: int, world: int, port: int, recipe: Recipe, data: 
     run = Run(recipe, data, out, rank, world)
     if rank == 0:
         described = {"recipe": recipe.values(), "sources": run.mixture.describe(), "chunk": CHUNK}
-        (out / "run.json").write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
+        (out / RUN).write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
     run.fit()
     if world > 1:
         dist.destroy_process_group()

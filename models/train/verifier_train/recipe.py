@@ -97,3 +97,11 @@ def read(path: Path) -> dict[str, Recipe]:
         base = recipes[table.pop("base")] if "base" in table else Recipe()
         recipes[name] = base.with_changes(table)
     return recipes
+
+
+def lineage(recipes: dict[str, Recipe], name: str) -> dict[str, Recipe]:
+    """A recipe and all that it builds on, each after what it needs."""
+    found: dict[str, Recipe] = {}
+    for needed in recipes[name].needs():
+        found |= lineage(recipes, needed)
+    return found | {name: recipes[name]}
