@@ -391,14 +391,12 @@ func numberWords(text string) []quantity {
 	w := wording{text: text, spans: letters.FindAllStringIndex(text, -1)}
 	var out []quantity
 	for i := 0; i < len(w.spans); {
-		value, next := w.number(i)
-		if tens, end := value, next; end < len(w.spans) && (next == i || tens%10 == 0 && w.close(end)) {
-			if ordinal, ok := ordinals[w.word(end)]; ok {
-				out = append(out, quantity{text: text[w.spans[i][0]:w.spans[end][1]], values: []string{strconv.Itoa(tens + ordinal)}, loose: true})
-				i = end + 1
-				continue
-			}
+		if value, next := w.ordinal(i); next > i {
+			out = append(out, quantity{text: text[w.spans[i][0]:w.spans[next-1][1]], values: []string{strconv.Itoa(value)}, loose: true})
+			i = next
+			continue
 		}
+		value, next := w.number(i)
 		if next == i {
 			i++
 			continue
@@ -454,6 +452,17 @@ func (w wording) small(i int) (value, next int) {
 		i++
 	}
 	return value, i
+}
+
+// ordinal reads "third" or "twenty-first" at word i; next is i if there is none.
+func (w wording) ordinal(i int) (value, next int) {
+	value, next = w.number(i)
+	if next < len(w.spans) && (next == i || value%10 == 0 && w.close(next)) {
+		if n, ok := ordinals[w.word(next)]; ok {
+			return value + n, next + 1
+		}
+	}
+	return 0, i
 }
 
 // number reads a number below a million at word i. Thousands alone are left to

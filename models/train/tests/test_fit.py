@@ -110,7 +110,9 @@ def test_a_run_goes_on_from_another(data: Path, tmp_path: Path):
 def test_an_exported_run_answers_as_the_model_does(data: Path, tmp_path: Path):
     run = tmp_path / "tiny"
     run.mkdir()
-    fit.Run(TINY, data, run, 0, 1).fit()
+    made = fit.Run(TINY, data, run, 0, 1)
+    made.fit()
+    (run / fit.RUN).write_text(json.dumps({"sources": made.mixture.describe()}))
     export.export(TINY, run, data, run / "model", "tiny", "0.0.1")
     described = card.write(tmp_path, {"tiny": TINY})
     assert "| tiny | minilm | 2" in described and "| tracie | Apache-2.0 | " in described and "Temperature " in described
