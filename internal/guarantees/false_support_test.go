@@ -27,8 +27,13 @@ func TestFalseVerdictsGrowWithinTheirBounds(t *testing.T) {
 	hypotheses, documents := draw(t, claims, passages)
 	supporting, contradicting := make([]int, claims), make([]int, claims) // passages, of each claim
 	for i, hypothesis := range hypotheses {
+		judged := 0
 		for _, text := range documents[i] {
-			switch verdict(t, scorer, verifier, hypothesis, text) {
+			v := verdict(t, scorer, verifier, hypothesis, text)
+			if v != plumblinev1.Verdict_VERDICT_UNSPECIFIED {
+				judged++
+			}
+			switch v {
 			case plumblinev1.Verdict_VERDICT_SUPPORTED:
 				supporting[i]++
 			case plumblinev1.Verdict_VERDICT_CONTRADICTED:
@@ -37,6 +42,9 @@ func TestFalseVerdictsGrowWithinTheirBounds(t *testing.T) {
 				supporting[i]++
 				contradicting[i]++
 			}
+		}
+		if 2*judged < passages {
+			t.Fatalf("only %d of %d passages give a verdict on %q", judged, passages, hypothesis)
 		}
 		t.Logf("%d of %d passages support, %d contradict: %s", supporting[i], passages, contradicting[i], hypothesis)
 	}

@@ -24,7 +24,7 @@ import (
 	"plumbline/verifiers/embedded"
 )
 
-var long = flag.Bool("long", false, "measure false support and contradiction over 1,000 chunks, and texts of 1 MB, which takes many minutes")
+var long = flag.Bool("long", false, "measure false support and contradiction over 1,000 passages, and texts of 1 MB, which takes many minutes")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 

@@ -338,7 +338,7 @@ func (c chunk) halve() (first, second chunk, ok bool) {
 	mid = characters(text, entail.Span{Start: mid, End: mid}).Start
 	first, second = c.by.at(entail.Span{Start: c.span.Start, End: mid}), c.by.at(entail.Span{Start: mid, End: c.span.End})
 	for _, half := range []*chunk{&first, &second} {
-		half.halved, half.fine = c.halved+1, c.fine
+		half.halved, half.fine, half.among = c.halved+1, c.fine, c.among
 	}
 	return first, second, true
 }

@@ -24,6 +24,9 @@ type quantity struct {
 	// is an article as often as a number: it can answer a claim's number and
 	// raises no flag itself.
 	loose bool
+	// ordinal says that the number is one of an order. Those in words answer such
+	// numbers only: "the second attack" has no two of anything.
+	ordinal bool
 }
 
 // date is a day or a month, with or without its year.
@@ -51,8 +54,10 @@ var (
 	dayFirst   = regexp.MustCompile(`(?i)\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? (` + monthNames + `)\b\.?(?:,? (\d{4})\b)?`)
 	monthFirst = regexp.MustCompile(`(?i)\b(` + monthNames + `)\.? (\d{1,2})(?:st|nd|rd|th)?\b(?:,? (\d{4})\b)?`)
 	monthYear  = regexp.MustCompile(`(?i)\b(` + monthNames + `)\.?,? (\d{4})\b`)
-	figures    = regexp.MustCompile(`\b(\d{1,2})[/.](\d{1,2})[/.](\d{4})\b`)
-	digits     = regexp.MustCompile(`\d+(?:[.,'’\x{00A0}\x{202F}]\d+)*`)
+	// verbs are months as often as not, in lower case and without a year.
+	verbs   = regexp.MustCompile(`\b(?:may|march)\b`)
+	figures = regexp.MustCompile(`\b(\d{1,2})[/.](\d{1,2})[/.](\d{4})\b`)
+	digits  = regexp.MustCompile(`\d+(?:[.,'’\x{00A0}\x{202F}]\d+)*`)
 )
 
 // readFacts reads a text. Marks of Markdown around a number do not matter.
@@ -71,6 +76,9 @@ func readFacts(text string) facts {
 				}
 			}
 			d := read(groups)
+			if d.year == 0 && verbs.MatchString(groups[0]) {
+				continue
+			}
 			if d.month < 1 || d.month > 12 && !d.swapped || d.day > 31 {
 				continue
 			}
@@ -107,12 +115,7 @@ func atoi(digits string) int {
 	return n
 }
 
-// month is the number of a month, or 0: "may" and "march" in lower case are
-// mostly verbs.
 func month(name string) int {
-	if name == "may" || name == "march" {
-		return 0
-	}
 	return strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(name)[:3])/3 + 1
 }
 
@@ -124,7 +127,10 @@ func readQuantity(text string, start, end int) (quantity, bool) {
 	if unicode.IsLetter(before) && !unicode.In(before, withoutBlanks...) {
 		return quantity{}, false
 	}
-	q := quantity{text: text[start:end]}
+	if after, _ := utf8.DecodeRuneInString(text[end:]); strings.ContainsRune(counters, after) {
+		return quantity{}, false
+	}
+	q := quantity{text: text[start:end], ordinal: ordinalEnding.MatchString(text[end:min(len(text), end+3)])}
 	sign := ""
 	if before == '-' || before == '−' {
 		outer, _ := utf8.DecodeLastRuneInString(text[:start-size])
@@ -152,8 +158,14 @@ func readQuantity(text string, start, end int) (quantity, bool) {
 
 // withoutBlanks are scripts whose words stand without blanks between them.
 var withoutBlanks = []*unicode.RangeTable{
-	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
+	unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar,
 }
+
+// counters make another number of the digits before them, or a part of a date,
+// which is not read.
+const counters = "万萬億亿千百만억月日"
+
+var ordinalEnding = regexp.MustCompile(`^(?:st|nd|rd|th)\b`)
 
 // decimal is a number in digits.
 type decimal struct{ whole, fraction string }
@@ -386,13 +398,13 @@ var ordinals = func() map[string]int {
 
 // numberWords reads English numbers in words below a million, with a scale and a
 // unit: "twenty-one", "two hundred and five", "three million euros"; and ordinals,
-// which answer a claim's "3rd" and raise no flag themselves.
+// which raise no flag themselves.
 func numberWords(text string) []quantity {
 	w := wording{text: text, spans: letters.FindAllStringIndex(text, -1)}
 	var out []quantity
 	for i := 0; i < len(w.spans); {
 		if value, next := w.ordinal(i); next > i {
-			out = append(out, quantity{text: text[w.spans[i][0]:w.spans[next-1][1]], values: []string{strconv.Itoa(value)}, loose: true})
+			out = append(out, quantity{text: text[w.spans[i][0]:w.spans[next-1][1]], values: []string{strconv.Itoa(value)}, loose: true, ordinal: true})
 			i = next
 			continue
 		}
@@ -455,14 +467,18 @@ func (w wording) small(i int) (value, next int) {
 }
 
 // ordinal reads "third" or "twenty-first" at word i; next is i if there is none.
+// "Second" after a number is a unit of time.
 func (w wording) ordinal(i int) (value, next int) {
 	value, next = w.number(i)
-	if next < len(w.spans) && (next == i || value%10 == 0 && w.close(next)) {
-		if n, ok := ordinals[w.word(next)]; ok {
-			return value + n, next + 1
-		}
+	if next == len(w.spans) {
+		return 0, i
 	}
-	return 0, i
+	n, ok := ordinals[w.word(next)]
+	joins := next > i && w.close(next) && w.word(next) != "second" && (value%100 == 0 || value%10 == 0 && value%100 > 10 && n < 10)
+	if !ok || next > i && !joins {
+		return 0, i
+	}
+	return value + n, next + 1
 }
 
 // number reads a number below a million at word i. Thousands alone are left to
@@ -477,7 +493,8 @@ func (w wording) number(i int) (value, next int) {
 		tail++
 	}
 	if tail < len(w.spans) && w.close(tail) {
-		if rest, end := w.hundreds(tail); end > tail {
+		// Not "one thousand and two thousand".
+		if rest, end := w.hundreds(tail); end > tail && !w.is(end, "thousand", "million", "billion", "trillion") {
 			return 1000*value + rest, end
 		}
 	}
@@ -496,7 +513,7 @@ func (w wording) hundreds(i int) (value, next int) {
 	if w.is(tail, "and") {
 		tail++
 	}
-	if rest, end := w.small(tail); end > tail {
+	if rest, end := w.small(tail); end > tail && !w.is(end, "hundred") {
 		return value + rest, end
 	}
 	return value, next

@@ -49,7 +49,7 @@ func mismatches(claim, evidence string) []mismatch {
 func (q quantity) compare(evidence []quantity) plumblinev1.Flag {
 	flag := plumblinev1.Flag_FLAG_NUMBER_MISMATCH
 	for _, e := range evidence {
-		if !slices.ContainsFunc(q.values, func(v string) bool { return slices.Contains(e.values, v) }) {
+		if e.ordinal && !q.ordinal || !slices.ContainsFunc(q.values, func(v string) bool { return slices.Contains(e.values, v) }) {
 			continue
 		}
 		if q.unit == "" || e.unit == "" || q.unit == e.unit {
@@ -128,7 +128,9 @@ var titled = wordSet(`mr mrs ms dr prof st rev gen col lt sgt capt sen rep gov p
 func endsClause(word string) bool {
 	word = strings.TrimRight(word, closers)
 	bare, stopped := strings.CutSuffix(word, ".")
-	if stopped && (titled[strings.ToLower(bare)] || utf8.RuneCountInString(bare) == 1 && isWord([]rune(bare)[0])) {
+	bare = strings.TrimLeftFunc(bare, notWord)
+	initial, size := utf8.DecodeRuneInString(bare)
+	if stopped && (titled[strings.ToLower(bare)] || size == len(bare) && unicode.IsUpper(initial)) {
 		return false
 	}
 	return stopped || strings.HasSuffix(word, "!") || strings.HasSuffix(word, "?") || strings.HasSuffix(word, ":")
@@ -138,7 +140,7 @@ func endsClause(word string) bool {
 func isName(word string) bool {
 	bare := strings.TrimFunc(word, notWord)
 	r, size := utf8.DecodeRuneInString(bare)
-	return unicode.IsUpper(r) && size < len(bare) && !nameless[strings.ToLower(bare)]
+	return unicode.IsUpper(r) && size < len(bare) && !nameless[strings.ToLower(bare)] && !titled[strings.ToLower(bare)]
 }
 
 func notWord(r rune) bool { return !isWord(r) }

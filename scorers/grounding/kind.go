@@ -17,7 +17,7 @@ var (
 	greeting = regexp.MustCompile(`^(?:(?:hello|hi|hey|greetings|welcome|good (?:morning|afternoon|evening|day))(?: there| everyone| all| again| [a-z]+)?|` +
 		`you(?:'re| are) (?:very |most )?welcome|` +
 		`(?:sure|of course|certainly|absolutely|no problem|great question|good question|that(?:'s| is) a (?:great|good) question)|` +
-		`(?:i )?hope (?:this|that|it) helps(?: you)?|(?:please )?(?:let me know|feel free|don't hesitate)(?: (?:to|if|when|what|how|which|about|should|and)\b.*)?|` +
+		`(?:i )?hope (?:this|that|it) helps(?: you)?|(?:please )?(?:let me know|don't hesitate)\b.*|(?:please )?feel free(?: (?:to|and)\b.*)?|` +
 		`(?:i(?:'m| am) )?(?:happy|glad) to (?:help|assist)(?: you)?|have a (?:nice|great|good) (?:day|evening|weekend|time)|` +
 		`i(?:'d| would|'ll| will) be (?:happy|glad) to (?:help|assist)\b.*)$`)
 	// thanks are a greeting unless what they are for has a verb.

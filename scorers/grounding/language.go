@@ -120,7 +120,7 @@ func (l languages) foreign(text string) bool {
 	}
 	words := strings.Fields(strings.ToLower(text))
 	known, other := l.functionWords(words)
-	if 12*known >= len(words) && known > other {
+	if 12*known >= len(words) && known >= other {
 		return false
 	}
 	info := whatlanggo.Detect(text)
@@ -153,23 +153,22 @@ func (l languages) functionWords(words []string) (known, other int) {
 }
 
 // functionWords are frequent words that few names have, of languages that are
-// often met or close to each other. Words that are English too stand in English
-// only.
+// often met or close to each other.
 var functionWords = []struct{ code, words string }{
-	{"en", "the of and are were with that this have from who which its not been would should their after into than when"},
-	{"nl", "de het een en dat niet voor zijn haar werd wordt naar ook bij uit nog toen ze zij hij te"},
-	{"af", "het en nie sy haar hy vir nog oor toe wat dit"},
-	{"de", "der das und ist nicht mit wurde wird dem ein eine zu auf für sie er von im noch als"},
+	{"en", "the of and are were with that this have from who which its not been would should their after into than when is was by has for in to"},
+	{"nl", "is was in de het een en dat niet voor zijn haar werd wordt naar ook bij uit nog toen ze zij hij te"},
+	{"af", "is was in het en nie sy haar hy vir nog oor toe wat dit"},
+	{"de", "in der das und ist nicht mit wurde wird dem ein eine zu auf für sie er von im noch als"},
 	{"da", "og mens det er på som af ikke med blev har også efter ved de hun han der til ville"},
 	{"no", "og mens det er på som av ikke med ble har også etter ved de hun han til ville"},
 	{"sv", "och det är på som av inte med blev har också efter vid de hon han sitt att en ett"},
 	{"fr", "le la les des et est pas une un du dans qui sur elle il au en ne"},
 	{"es", "el la los las y se que del una un en por su al es cuando de"},
-	{"ca", "el la els les i es va que del una un amb seva seu de al"},
-	{"it", "il la le di che e è un una del della non nel ed gli"},
-	{"hu", "az és hogy nem egy volt még ez de amikor ami meg"},
-	{"pl", "na się że jest nie był była przez dla jak jego po od oraz"},
-	{"cs", "na se je že byl byla jeho který která při pro od jako až"},
+	{"ca", "el la els les es va que del una un amb seva seu de al"},
+	{"it", "in il la le di che e è un una del della non nel gli"},
+	{"hu", "is az és hogy nem egy volt még ez de amikor ami meg"},
+	{"pl", "to na się że jest nie był była przez dla jak jego po od oraz"},
+	{"cs", "to na se je že byl byla jeho který která při pro od jako až"},
 	{"pt", "o os e é de que da dos uma um em para com não foi se ela ele ao"},
 }
 

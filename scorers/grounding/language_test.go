@@ -18,6 +18,7 @@ func TestLanguages(t *testing.T) {
 	}{
 		{[]string{"en"}, "The bridge opened to traffic in 1932 and it is still open today.", true},
 		{[]string{"en"}, "Die Brücke wurde im Jahr 1932 für den Verkehr freigegeben und ist bis heute in Gebrauch.", false},
+		{[]string{"en"}, "El Pueblo de Los Angeles was founded by Felipe de Neve in 1781.", true},
 		{[]string{"en", "de"}, "Die Brücke wurde im Jahr 1932 für den Verkehr freigegeben.", true},
 		{[]string{"en"}, "Die Brücke ist alt.", true}, // too short to tell
 		{[]string{"en"}, "Þórunn Guðmundsdóttir", true},

@@ -38,14 +38,15 @@ type block struct {
 	// closed says that more text at the end of the source cannot change the
 	// block.
 	closed bool
-	// delimiter is the end of the line that makes the block the names of columns.
-	delimiter int
+	// below is the end of the line below that says what the block is, such as the
+	// one of hyphens under the names of columns; 0 if there is none.
+	below int
 	// lines counts those of a paragraph.
 	lines int
 }
 
 // end is where the text after the block begins.
-func (b block) end() int { return max(b.span.End, b.delimiter) }
+func (b block) end() int { return max(b.span.End, b.below) }
 
 var (
 	headingLine = regexp.MustCompile(`^ {0,3}#{1,6}[ \t]+`)
@@ -59,6 +60,7 @@ var (
 // reader cuts a text into blocks line by line.
 type reader struct {
 	text   string
+	final  bool // no more text follows
 	blocks []block
 	open   bool   // the last block takes further lines
 	fence  string // the fence that a listing waits for
@@ -70,9 +72,10 @@ type reader struct {
 }
 
 // blocks cuts text[from:] into blocks. continued says that the text at from
-// goes on with a paragraph whose beginning was taken away.
-func blocks(text string, from int, continued bool) []block {
-	r := &reader{text: text, table: -1}
+// goes on with a paragraph whose beginning was taken away, final that no more
+// text follows.
+func blocks(text string, from int, continued, final bool) []block {
+	r := &reader{text: text, final: final, table: -1}
 	if continued {
 		r.add(block{span: entail.Span{Start: from, End: from}, lines: 1})
 		r.open = true
@@ -100,13 +103,16 @@ func (r *reader) add(b block) {
 	r.open = false
 }
 
+// complete says whether nothing can be added to the line that ends at an offset.
+func (r *reader) complete(end int) bool { return r.final || end < len(r.text) }
+
 func (r *reader) last() *block { return &r.blocks[len(r.blocks)-1] }
 
 // line takes the line text[start:end]; rest says that it is the tail of a line
 // whose head was taken away.
 func (r *reader) line(start, end int, rest bool) {
 	line := r.text[start:end]
-	complete := end < len(r.text)
+	complete := r.complete(end)
 	if r.fence != "" && r.listed(line, end, complete) {
 		return
 	}
@@ -116,7 +122,7 @@ func (r *reader) line(start, end int, rest bool) {
 	}
 	trimmed := strings.TrimSpace(line)
 	if r.open && !rest && underline.MatchString(line) && r.title(trimmed[0] == '=') {
-		r.last().kind, r.last().closed, r.open = blockHeading, complete, false
+		r.last().kind, r.last().closed, r.last().below, r.open = blockHeading, complete, end, false
 		return
 	}
 	if r.open && !rest && r.names(start, end) {
@@ -154,6 +160,7 @@ func (r *reader) line(start, end int, rest bool) {
 			return
 		}
 		r.add(block{span: entail.Span{Start: start, End: end}, quoted: quoted, lines: 1})
+		r.undecided(end)
 		r.open = true
 	case r.open && len(r.blocks) > 0:
 		r.last().span.End = end
@@ -175,7 +182,7 @@ func (r *reader) listing(start, end int, said string, quoted bool) {
 // undecided keeps the block before the last one open while the line that begins
 // the last one is incomplete: it may yet turn out to be more of that block.
 func (r *reader) undecided(end int) {
-	if n := len(r.blocks); n > 1 && end == len(r.text) {
+	if n := len(r.blocks); n > 1 && !r.complete(end) {
 		r.blocks[n-2].closed = false
 	}
 }
@@ -274,6 +281,7 @@ func (r *reader) row(start, end int) {
 		if r.table == len(r.blocks)-1 {
 			r.nameColumns(end)
 		}
+		r.last().below = end
 	default:
 		row.columns = r.columns
 		r.blocks = append(r.blocks, row)
@@ -288,10 +296,18 @@ func (r *reader) beginTable(bare bool) {
 
 // nameColumns makes the last block the row that names the columns, by the line
 // that ends at an offset.
-func (r *reader) nameColumns(delimiter int) {
+func (r *reader) nameColumns(below int) {
 	r.columns = cells(r.text, r.last().span)
-	r.last().kind, r.last().closed, r.last().delimiter = blockHeading, false, delimiter
+	for i, name := range r.columns {
+		if len(name) > maxColumnName {
+			r.columns[i] = "" // each row would repeat it
+		}
+	}
+	r.last().kind, r.last().closed, r.last().below = blockHeading, false, below
 }
+
+// maxColumnName is the longest name of a column in bytes.
+const maxColumnName = 100
 
 // endTable closes the rows of a table all at once: what one of them says
 // depends on the lines before it.

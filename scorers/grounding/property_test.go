@@ -445,6 +445,8 @@ func TestStreamEqualsWholeByteByByte(t *testing.T) {
 	for _, answer := range []string{
 		"Paris\n\na | b\n--|--\nthe", "µ\rParis\n---\n", "µ\u2028Paris | b\n--|--\n", "Paris is big.\n|x| is even. It is not odd.",
 		"Paris is big.\n|a|b|\n|-|-|\n|c|d|\nIt is", "- ```sh\n  x\n  ```\n- It is.", "a | b\n--|--\nc | d\n```\nx\n```\nParis.",
+		"a | b\n--|--\nc | d\n--|--\nParis is big. It is old.", "Rome is old.\n\na | b\n- | -\nc | d",
+		"Rome is old.\n\nParis\n==\nLondon is big. It is old.", "Rome is old.\n\nParis\n--\nLondon is big. It is old.", "Paris is big.\n|x| is even.",
 	} {
 		req := evidenceOf("Paris is in France.")
 		req.Answer = answer

@@ -30,13 +30,14 @@ type scan struct {
 }
 
 // sentences returns the sentences of a text, in order and apart.
-func (s *splitter) sentences(text string) []sentence { return s.scan(text, 0, false).sentences }
+func (s *splitter) sentences(text string) []sentence { return s.scan(text, 0, false, true).sentences }
 
-// scan reads text[from:]; continued is that of the scan that ended at from.
-func (s *splitter) scan(text string, from int, continued bool) scan {
+// scan reads text[from:]; continued is that of the scan that ended at from, final
+// says that no more text follows.
+func (s *splitter) scan(text string, from int, continued, final bool) scan {
 	out := scan{rest: from, continued: continued}
 	settled := true
-	for _, b := range blocks(text, from, continued) {
+	for _, b := range blocks(text, from, continued, final) {
 		sentences, stable := s.block(text, b)
 		out.sentences = append(out.sentences, sentences...)
 		if !settled {

@@ -161,7 +161,7 @@ func mayEnd(piece string) bool {
 // read dispatches the sentences that have become settled.
 func (st *stream) read() {
 	text := st.text.String()
-	got := st.session.split.scan(text, st.rest, st.continued)
+	got := st.session.split.scan(text, st.rest, st.continued, false)
 	if st.sentences > 0 || got.settled != 1 || !st.mayStayAlone(text, got.sentences[0]) {
 		st.rest, st.continued = got.rest, got.continued
 		for _, s := range got.sentences[:got.settled] {
@@ -197,7 +197,7 @@ func (st *stream) finish() {
 		}
 		return
 	}
-	rest := st.session.split.scan(text, st.rest, st.continued).sentences
+	rest := st.session.split.scan(text, st.rest, st.continued, true).sentences
 	for _, s := range rest {
 		st.sentence(text, s, st.sentences == 0 && len(rest) == 1)
 	}

@@ -199,7 +199,9 @@ func (j *job) take(p pair, r entail.Result) {
 	}
 	if j.hops != nil {
 		among := fmt.Sprint(p.chunk.among)
-		j.hops[among] = better(j.hops[among], support)
+		if best := j.hops[among]; !best.ok || rank(support, best) < 0 {
+			j.hops[among] = support
+		}
 	}
 	j.two = j.two || !s.ThreeClass
 	j.against = better(j.against, hit{chunk: p.chunk, value: s.Contradiction, ok: true})
@@ -226,9 +228,8 @@ func (v *verification) joined(j *job) []pair {
 	for _, h := range j.hops {
 		best = append(best, h)
 	}
-	slices.SortFunc(best, func(a, b hit) int {
-		return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(a.chunk.premise, b.chunk.premise))
-	})
+	slices.SortFunc(best, rank)
+	best = spread(best)
 	best = best[:min(len(best), j.multiHop)]
 	var pairs []pair
 	for i, a := range best {
@@ -239,4 +240,27 @@ func (v *verification) joined(j *job) []pair {
 		}
 	}
 	return pairs
+}
+
+// rank orders hits by value, the highest first, and of equals by their text, so
+// that the order of passages changes nothing.
+func rank(a, b hit) int {
+	return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(a.chunk.premise, b.chunk.premise))
+}
+
+// spread puts the hits first that have a passage which none before them has.
+func spread(ranked []hit) []hit {
+	seen := map[int]bool{}
+	var fresh, rest []hit
+	for _, h := range ranked {
+		if slices.ContainsFunc(h.chunk.among, func(p int) bool { return !seen[p] }) {
+			fresh = append(fresh, h)
+		} else {
+			rest = append(rest, h)
+		}
+		for _, p := range h.chunk.among {
+			seen[p] = true
+		}
+	}
+	return append(fresh, rest...)
 }

@@ -7,6 +7,7 @@ import (
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail"
 	"plumbline/scorers/entail/entailtest"
+	"plumbline/scorers/score"
 )
 
 // TestMultiHopNamesBothChunks: support that only two passages together give
@@ -71,4 +72,39 @@ func TestARefusedJoinedPairCostsNothing(t *testing.T) {
 	req.Claims = []*plumblinev1.Claim{{Text: "There is a needle."}}
 	claim := newScorer(t).Score(t.Context(), refusing(60, nil), req).GetClaims()[0]
 	near(t, "support", claim.GetSupport().GetValue(), 0.9)
+}
+
+// TestHopsOfHalvedChunks: passages whose chunks were refused and cut are joined
+// like others.
+func TestHopsOfHalvedChunks(t *testing.T) {
+	long := func(needle string) string {
+		return "Here is " + needle + ". " + strings.Repeat("Tomatoes like warm beds. ", 8)
+	}
+	v := described{Verifier: entailtest.Func(func(p entail.Pair) (entail.Scores, error) {
+		switch one, two := strings.Contains(p.Premise, "needle one"), strings.Contains(p.Premise, "needle two"); {
+		case len(p.Premise) > 150 && (!one || !two):
+			return entail.Scores{}, score.TooLong("the pair has too many tokens")
+		case one && two:
+			return entailtest.Support(0.9), nil
+		case one || two:
+			return entailtest.Support(0.4), nil
+		}
+		return entailtest.Support(0.1), nil
+	}), change: func(d *entail.Description) { d.Tokenizer = nil }}
+	req := evidenceOf(long("needle one"), long("needle two"))
+	req.MultiHop = 2
+	req.Claims = []*plumblinev1.Claim{{Text: "There are two needles."}}
+	claim := newScorer(t).Score(t.Context(), v, req).GetClaims()[0]
+	near(t, "support", claim.GetSupport().GetValue(), 0.9)
+}
+
+// TestHopsPreferOtherPassages: two texts of one passage do not keep another
+// passage out.
+func TestHopsPreferOtherPassages(t *testing.T) {
+	got := spread([]hit{
+		{value: 0.6, chunk: chunk{among: []int{0, 1}}}, {value: 0.5, chunk: chunk{among: []int{0}}}, {value: 0.4, chunk: chunk{among: []int{2}}},
+	})
+	if got[1].value != 0.4 || got[2].value != 0.5 {
+		t.Errorf("%v", got)
+	}
 }
