@@ -180,6 +180,22 @@ def test_each_corruption_changes_what_it_says():
     )
 
 
+def test_a_pronoun_is_its_title_only_after_a_sentence_about_it():
+    first = "Marie Curie was born in Warsaw."
+    assert synthetic.name_subject("She won.", first, "Marie Curie (chemist)") == "Marie Curie won."
+    assert synthetic.name_subject("She won.", "Her sister left.", "Marie Curie") == "She won."
+    assert synthetic.name_subject("It is said that she won.", first, "Marie Curie") == "It is said that she won."
+
+
+def test_a_document_that_says_more_still_says_the_claim():
+    paragraph = synthetic.Paragraph("", ("Marie lived in Warsaw.", "They met her there in memory of him."))
+    maker = synthetic.Maker([paragraph], [])
+    longer = "Marie lived in Warsaw in memory of him."
+    rows = [row for row in map(maker.row, map(Random, range(1500))) if longer in row.doc]
+    assert any(row.claim == longer for row in rows)
+    assert all(row.label == 0 for row in rows if row.claim in (longer, "Marie lived in Warsaw."))
+
+
 def test_what_may_still_be_true_is_no_corruption():
     rng = Random(1)
     assert synthetic.fuse("Marie Curie was born in Warsaw.", "She was the first woman to win.") is None
@@ -187,6 +203,13 @@ def test_what_may_still_be_true_is_no_corruption():
     assert synthetic.fuse("Marie Curie was born in Warsaw.", "The film was made in 1943.") is None
     assert synthetic.change_number("It has at least 5 rooms.", [], rng) is None
     assert synthetic.change_number("It has about 300 rooms.", ["301"], rng) is None
+    assert synthetic.change_number("It was built before 1900.", [], rng) is None
+    assert synthetic.change_number("It has 5 or more rooms.", [], rng) is None
+    assert synthetic.change_month("It was built by June.", rng) is None
+    assert synthetic.oppose("It cost at least three.", "", rng) is None
+    assert synthetic.oppose("It cost over 2 million.", "", rng) is None
+    assert synthetic.swap_roles("In 1990 Ann Lee married Bob Ray.", "", rng) is None
+    assert synthetic.negate("Whether or not it was good, it did not sell.", rng) == "Whether or not it was good, it did sell."
     assert synthetic.negate("It was never built.", rng) is None
     assert synthetic.oppose("All came.", "", rng) is None
     assert synthetic.oppose("The first came.", "The first and the last came.", rng) is None

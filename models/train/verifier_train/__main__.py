@@ -51,7 +51,7 @@ def main() -> None:
 
 def make(name: str, recipes: dict[str, recipe.Recipe], data: Path, out: Path, processes: int) -> Path:
     """Trains a recipe, or averages the runs of its soup, after the recipes that it
-    builds on. What is there already is kept. Returns the file of the weights."""
+    builds on. Runs that are there already are kept. Returns the file of the weights."""
     chosen, run = recipes[name], out / name
     for needed in chosen.needs():
         make(needed, recipes, data, out, processes)

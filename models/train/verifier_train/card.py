@@ -18,7 +18,7 @@ def write(out: Path, lineage: dict[str, Recipe]) -> str:
         [
             "## Training",
             "",
-            "| run | from | examples | tokens | hours on two cores |",
+            "| run | from | examples | tokens | hours of steps |",
             "|---|---|---:|---:|---:|",
             *(_run(out / name, recipe) for name, recipe in lineage.items()),
             "",
@@ -39,6 +39,8 @@ def _run(folder: Path, recipe: Recipe) -> str:
     if recipe.soup:
         return f"| {folder.name} | mean of {' and '.join(recipe.soup)} | | | |"
     log = fit.lines_of(folder / fit.LOG)
+    if not log:
+        return f"| {folder.name} | {recipe.init} | {recipe.examples:,} | | |"
     hours = sum(line["seconds"] for line in log) / 3600
     return f"| {folder.name} | {recipe.init} | {log[-1]['examples']:,} | {log[-1]['tokens']:,} | {hours:.1f} |"
 
@@ -47,6 +49,6 @@ def _sources(out: Path, lineage: dict[str, Recipe]) -> list[str]:
     """A row for each source, as the last run that had it describes it."""
     found: dict[str, dict] = {}
     for name, recipe in lineage.items():
-        if not recipe.soup:
+        if not recipe.soup and (out / name / fit.RUN).exists():
             found |= json.loads((out / name / fit.RUN).read_text(encoding="utf-8"))["sources"]
     return [f"| {name} | {s['licence']} | {s['rows'] or 'made'} | {s['dropped']} |" for name, s in found.items()]

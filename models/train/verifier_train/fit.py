@@ -33,7 +33,7 @@ LOG, HELD_OUT = "log.jsonl", "held_out.jsonl"
 RUN = "run.json"
 """The file that says what a run did, and with what."""
 VALIDATION_ROWS = 400
-"""Held-out rows whose loss is noted at every checkpoint."""
+"""About how many held-out rows have their loss noted at every checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -164,16 +164,20 @@ class Run:
             "optimizer": self.optimizer.state_dict(),
             "at": [self.step, self.chunk, self.examples, self.tokens],
         }
+        # The weights first: what has a whole checkpoint has its weights.
+        models.save(self.average if self.recipe.average else self.model, self.out)
         partial = self.out / "state.partial"
         torch.save(state, partial)
         os.replace(partial, self.out / STATE)
-        models.save(self.average if self.recipe.average else self.model, self.out)
         self._validate()
 
     @torch.no_grad()
     def _validate(self) -> None:
         """Notes the loss of some rows that are held out."""
-        rows = encode(self.mixture.held_out[:VALIDATION_ROWS], self.tokenizer, self.recipe.max_tokens)
+        held = self.mixture.held_out
+        some = held[:: max(1, len(held) // VALIDATION_ROWS)]  # of every set
+        if not (rows := encode(some, self.tokenizer, self.recipe.max_tokens)):
+            return
         judged = (self.average if self.recipe.average else self.model).eval()
         total = sum(
             float(loss_of(judged(b.input_ids, b.attention_mask, b.token_type_ids), b.labels, self.recipe.marginal))

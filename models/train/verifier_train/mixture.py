@@ -215,6 +215,6 @@ def cut_to_fit(row: Row, count: Callable[[str], int], limit: int) -> Row | None:
         if i not in kept and count(cut[i]) <= room:
             kept.add(i)
             room -= count(cut[i])
-    if not kept.issuperset(best):
+    if not kept or not kept.issuperset(best):
         return None
     return Row(" ".join(cut[i] for i in sorted(kept)), row.claim, row.label)

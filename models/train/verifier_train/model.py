@@ -108,8 +108,9 @@ def mean_of(folders: list[Path], into: Path) -> Path:
 
 def _write(weights: dict[str, Tensor], folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
-    save_file({k: v.detach().to(torch.float16).contiguous() for k, v in weights.items()}, folder / WEIGHTS)
-    return folder / WEIGHTS
+    partial = folder / f"{WEIGHTS}.partial"
+    save_file({k: v.detach().to(torch.float16).contiguous() for k, v in weights.items()}, partial)
+    return partial.replace(folder / WEIGHTS)
 
 
 def _read(folder: Path) -> dict[str, Tensor]:

@@ -175,16 +175,17 @@ def without_variants(rows: list[Row]) -> list[Row]:
 
     def doubtful(row: Row) -> bool:
         question, answer = _question(row)
-        telling = _telling(right.get((row.doc, question), ""))
-        return row.label == NOT_ENTAILED and (len(answer.split()) > 12 or bool(telling & _telling(answer)))
+        shared = telling(right.get((row.doc, question), "")) & telling(answer)
+        return row.label == NOT_ENTAILED and (len(answer.split()) > 12 or bool(shared))
 
     return [row for row in rows if not doubtful(row)]
 
 
 def _question(row: Row) -> tuple[str, str]:
-    question, _, answer = row.claim.rpartition("? ")
-    return question, answer
+    question, _, answer = row.claim.rpartition("?")
+    return question, answer.strip()
 
 
-def _telling(answer: str) -> set[str]:
+def telling(answer: str) -> set[str]:
+    """The longer words and the numbers of an answer."""
     return {w for w in re.findall(r"\w+", answer.lower()) if len(w) > 3 or w.isdigit()}

@@ -13,7 +13,7 @@ from random import Random
 from typing import Sequence
 
 from .overlap import Overlap
-from .sets import NOT_ENTAILED, Row
+from .sets import NOT_ENTAILED, Row, telling
 from .text import MONTHS, NO_NAME, names, numbers, sentences
 
 ENTAILMENT, NEUTRAL, CONTRADICTION = 0, 1, 2
@@ -83,7 +83,10 @@ def questions(folder: Path, names_: list[str], overlap: Overlap) -> list[Questio
             right = _answers(row)
             known = {_key(answer) for answer in right}
             wrong = row.get("plausible") or [
-                a for gold in row["gold_ids"] for a in by_doc[gold] if right and _key(a) not in known
+                a
+                for gold in row["gold_ids"]
+                for a in by_doc[gold]
+                if right and _key(a) not in known and not any(telling(a) & telling(r) for r in right)
             ]
             if right or wrong:
                 found.append(
@@ -126,10 +129,11 @@ def compress(sentence: str, rng: Random) -> str:
     return _capital(kept.strip())
 
 
-def name_subject(sentence: str, title: str) -> str:
-    """The sentence with its opening pronoun replaced by the paragraph's title."""
+def name_subject(sentence: str, before: str, title: str) -> str:
+    """The sentence with its opening pronoun replaced by the paragraph's title, if
+    the sentence before begins with that."""
     title = re.sub(r"\s*\([^()]*\)", "", title)
-    if not title:
+    if not title or not re.match(rf"(?:The |A |\")?{re.escape(title)}\b", before) or re.match(r"It (?:is|was)\b.* that\b", sentence):
         return sentence
     return re.sub(r"^(?:He|She|It|They)\b(?!')", lambda _: title, sentence)
 
@@ -206,6 +210,10 @@ def swap_part(sentence: str, others: list[Name], text: str, rng: Random) -> str 
     return None if new in text else sentence[: old.start] + new + sentence[old.end :]
 
 
+_MUTUAL = re.compile(r"\b(?:married|met|meets|bordere?d?s?|faced|faces|joined|resembles?d?|adjoins|between|with|near|to be|is|was)\b")
+"""Verbs and words whose two sides may change places."""
+
+
 def swap_roles(sentence: str, text: str, rng: Random) -> str | None:
     """Two names of the sentence exchanged across its verb."""
     verb = re.search(r"\b(?:is|was|were|are|has|had|will|\w+ed|\w+s)\s", sentence[3:])
@@ -218,20 +226,26 @@ def swap_roles(sentence: str, text: str, rng: Random) -> str | None:
         return None
     one, two = rng.choice(left), rng.choice(right)
     a, b, c, d = one.start, one.end, two.start, two.end
-    if re.search(r"\band\b|,", sentence[b:c]) or sentence[a:b] == sentence[c:d]:
+    if _MUTUAL.search(sentence[b:c]) or re.search(r"\band\b|,", sentence[b:c]) or sentence[a:b] == sentence[c:d]:
         return None
     return sentence[:a] + sentence[c:d] + sentence[b:c] + sentence[a:b] + sentence[d:]
 
 
 _BOUND = re.compile(
-    r"\b(?:least|most|about|around|approximately|nearly|almost|over|under|than|to|some|roughly|circa|c\.)\s+\W?$", re.IGNORECASE
+    r"\b(?:least|most|about|around|approximately|nearly|almost|over|under|than|to|some|roughly|circa|c\.|"
+    r"before|by|after|since|until|till|within|below|above|from)\s+(?:early |mid-|late |the )?[\d,.]*\s?\W?$",
+    re.IGNORECASE,
 )
 """Before a number: another one may be true too."""
 
 
 def change_number(sentence: str, others: list[str], rng: Random) -> str | None:
     """One number replaced by a near one or by another one of the document."""
-    spans = [(a, b) for a, b in numbers(sentence) if not _BOUND.search(sentence[:a])]
+    spans = [
+        (a, b)
+        for a, b in numbers(sentence)
+        if not _BOUND.search(sentence[:a]) and not re.match(r"\s+or (?:more|less|fewer)\b", sentence[b:])
+    ]
     if not spans:
         return None
     start, end = rng.choice(spans)
@@ -247,17 +261,18 @@ def change_number(sentence: str, others: list[str], rng: Random) -> str | None:
 
 def change_month(sentence: str, rng: Random) -> str | None:
     """One month replaced by another."""
-    found = [m for m in MONTHS if re.search(rf"\b{m}\b", sentence)]
+    found = [m for m in re.finditer(rf"\b(?:{'|'.join(MONTHS)})\b", sentence) if not _BOUND.search(sentence[: m.start()])]
     if not found:
         return None
     old = rng.choice(found)
-    return re.sub(rf"\b{old}\b", rng.choice([m for m in MONTHS if m != old]), sentence, count=1)
+    return sentence[: old.start()] + rng.choice([m for m in MONTHS if m != old.group()]) + sentence[old.end() :]
 
 
 def negate(sentence: str, rng: Random) -> str | None:
     """The sentence denied at its first auxiliary, or an existing denial taken out."""
-    if re.search(r"\b(?:is|was|are|were|did|does|has|had|will|would|can|could) not\b", sentence):
-        return re.sub(r"\b(\w+) not\b", r"\1", sentence, count=1)
+    denied = re.compile(r"\b(is|was|are|were|did|does|has|had|will|would|can|could) not\b(?! only)")
+    if denied.search(sentence):
+        return denied.sub(r"\1", sentence, count=1)
     word = rng.choice([" not", " never", "n't"])
     changed, n = re.subn(
         r"\b(is|was|are|were|has been|have been|had|could|would|did)\b(?! (?:not|never|no|only|n't))",
@@ -272,15 +287,15 @@ _OPPOSITES = [
     ("first", "last"), ("most", "least"), ("many", "few"), ("increased", "decreased"),
     ("more", "less"), ("before", "after"), ("largest", "smallest"), ("north", "south"), ("east", "west"),
     ("northern", "southern"), ("eastern", "western"), ("won", "lost"), ("older", "younger"), ("early", "late"),
-    ("higher", "lower"), ("above", "below"), ("male", "female"), ("began", "ended"), 
-    ("father", "son"), ("mother", "daughter"), ("brother", "sister"), ("singer", "painter"),
+    ("higher", "lower"), ("above", "below"), ("male", "female"), ("began", "ended"),
+    ("father", "son"), ("mother", "daughter"), ("brother", "sister"),
     ("bought", "sold"), ("opened", "closed"), ("rise", "fall"),
-    ("always", "never"), ("open", "closed"), ("old", "new"), ("large", "small"), ("long", "short"), ("high", "low"),
-    ("public", "private"), ("rich", "poor"), ("strong", "weak"), ("husband", "brother"), ("wife", "sister"),
-    ("upper", "lower"), ("left", "right"), ("include", "exclude"), ("allowed", "forbidden"), ("same", "other"),
+    ("always", "never"), ("old", "new"), ("large", "small"), ("long", "short"), ("high", "low"),
+    ("public", "private"), ("rich", "poor"), ("strong", "weak"),
+    ("include", "exclude"), ("allowed", "forbidden"),
     ("success", "failure"), ("successful", "unsuccessful"), ("rejected", "accepted"),
     ("supported", "opposed"), ("highest", "lowest"), ("former", "future"), ("American", "British"),
-    ("English", "French"), ("German", "Italian"), ("million", "billion"), ("days", "weeks"), ("months", "years"),
+    ("German", "Italian"), ("million", "billion"), ("days", "weeks"), ("months", "years"),
     ("two", "three"), ("four", "five"), ("six", "seven"), ("second", "third"), ("fourth", "fifth"),
 ]  # fmt: skip
 _OPPOSITE = {a: b for pair in _OPPOSITES for a, b in (pair, pair[::-1])}
@@ -291,7 +306,8 @@ def oppose(sentence: str, text: str, rng: Random) -> str | None:
     it, and that the paragraph does not say as well."""
     said = set(re.findall(r"\w+", text))
     found = [m for m in re.finditer(r"\b\w+\b", sentence) if _OPPOSITE.get(m.group(), m.group()) not in said]
-    found = [m for m in found if m.group() in _OPPOSITE]
+    bound = [_BOUND.search(sentence[: m.start()]) or sentence[: m.start()].endswith("at ") for m in found]
+    found = [m for m, b in zip(found, bound, strict=True) if m.group() in _OPPOSITE and not b]
     if not found:
         return None
     match = rng.choice(found)
@@ -369,26 +385,28 @@ class Maker:
                 return made
 
     def _row(self, kind: str, paragraph: Paragraph, at: int, rng: Random) -> Row | None:
-        sentence = paragraph.sentences[at]
-        claim = name_subject(sentence, paragraph.title) if rng.random() < 0.6 else sentence
+        claim, before = paragraph.sentences[at], paragraph.sentences[at - 1] if at > 0 else ""
+        if rng.random() < 0.6:
+            claim = name_subject(claim, before, paragraph.title)
         if rng.random() < 0.7:
             claim = compress(claim, rng)
         said, label = list(paragraph.sentences), ENTAILMENT
         if kind == "gone":  # what supported it is no longer there
             said[at], label = "", NEUTRAL
         if kind == "changed":
-            made = self._corrupt(paragraph, at, claim, rng)
+            # The change stands in the claim, or in the document, or in both: a
+            # claim must not be judged by its looks. A document that says more
+            # still says the claim.
+            where = rng.choices(("claim", "document", "both"), weights=(50, 25, 25))[0]
+            made = self._corrupt(paragraph, at, claim, where != "document", rng)
             if made is None or made[0] == claim:
                 return None
-            # The change stands in the claim, or in the document, or in both: a
-            # claim must not be judged by its looks.
-            where = rng.random()
-            if where < 0.5:
-                claim, label = made
-            elif where < 0.75:
-                said[at], label = made
-            else:
-                said[at] = claim = made[0]
+            if where != "document":
+                claim = made[0]
+            if where != "claim":
+                said[at] = made[0]
+            if where != "both":
+                label = made[1]
         claim = self._among_others(claim, paragraph, at, rng)
         if rng.random() < 0.15:
             claim = roughen(claim, rng)
@@ -402,9 +420,11 @@ class Maker:
         picked = sorted([at, *rng.sample(rest, min(more, len(rest)))])
         return " ".join(claim if i == at else compress(paragraph.sentences[i], rng) for i in picked)
 
-    def _corrupt(self, paragraph: Paragraph, at: int, claim: str, rng: Random) -> tuple[str, int] | None:
+    def _corrupt(
+        self, paragraph: Paragraph, at: int, claim: str, longer: bool, rng: Random
+    ) -> tuple[str, int] | None:
         """The claim with one thing changed, in the first of the ways, in a random
-        order, that it has something for."""
+        order, that it has something for; longer allows those that only add."""
         text, rest = " ".join(paragraph.sentences), [s for i, s in enumerate(paragraph.sentences) if i != at]
         elsewhere = self.distractors(4, rng)
         others = [n for s in (elsewhere if rng.random() < 0.3 else rest) for n in names_in(s, text)]
@@ -418,9 +438,12 @@ class Maker:
             (0.8, lambda: negate(claim, rng), CONTRADICTION),
             (1.5, lambda: oppose(claim, text, rng), CONTRADICTION),
             (1.0, lambda: fuse(claim, rng.choice(rest)), NOT_ENTAILED),
-            (1.0, lambda: add(claim, rng.choice(rest if rng.random() < 0.3 else elsewhere)), NOT_ENTAILED),
-            (0.5, lambda: f"{claim} {compress(rng.choice(elsewhere), rng)}", NOT_ENTAILED),
         ]
+        if longer:
+            ways += [
+                (1.0, lambda: add(claim, rng.choice(rest if rng.random() < 0.3 else elsewhere)), NOT_ENTAILED),
+                (0.5, lambda: f"{claim} {compress(rng.choice(elsewhere), rng)}", NOT_ENTAILED),
+            ]
         # A weighted order (Efraimidis and Spirakis 2006).
         for _, make, label in sorted(ways, key=lambda way: rng.random() ** (1 / way[0]), reverse=True):
             if (corrupted := make()) is not None:
