@@ -210,7 +210,7 @@ def swap_part(sentence: str, others: list[Name], text: str, rng: Random) -> str 
     return None if new in text else sentence[: old.start] + new + sentence[old.end :]
 
 
-_MUTUAL = re.compile(r"\b(?:married|met|meets|bordere?d?s?|faced|faces|joined|resembles?d?|adjoins|between|with|near|to be|is|was)\b")
+_MUTUAL = re.compile(r"\b(?:married|met|meets|bordere?d?s?|faced|faces|joined|resembles?d?|adjoins|between|with|near)\b")
 """Verbs and words whose two sides may change places."""
 
 
