@@ -164,9 +164,10 @@ const languageRunes = 600
 // firstRunes is a text cut to a number of runes.
 func firstRunes(text string, n int) string {
 	for i := range text {
-		if n--; n < 0 {
+		if n == 0 {
 			return text[:i]
 		}
+		n--
 	}
 	return text
 }
