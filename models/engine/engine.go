@@ -229,7 +229,7 @@ func (e *Engine) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch,
 	defer e.queue.leave()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	t := &tally{call: newCall(ctx, e.slots)}
+	t := &tally{call: newCall(ctx, e.slots, len(pairs))}
 	t.call.account.Enter()
 	defer t.call.account.Leave()
 	t.batch.Results = make([]entail.Result, len(pairs))

@@ -28,7 +28,7 @@ const (
 // waitingCall is a call with n jobs in the queue.
 func waitingCall(t *testing.T, q *queue, n int) *call {
 	t.Helper()
-	c := newCall(t.Context(), 0)
+	c := newCall(t.Context(), 0, n)
 	for i := range n {
 		q.push(c, job{index: i})
 	}
@@ -70,6 +70,18 @@ func TestEqualCallsHaveEqualShares(t *testing.T) {
 	}
 }
 
+// TestShortCallsOfOneSizeAreServedInTheirOrder: turn by turn all of them would
+// end late.
+func TestShortCallsOfOneSizeAreServedInTheirOrder(t *testing.T) {
+	q := newQueue(10)
+	calls := []*call{waitingCall(t, q, 8), waitingCall(t, q, 8), waitingCall(t, q, 8)}
+	for i, c := range turns(q, 24) {
+		if c != calls[i/8] {
+			t.Fatalf("turn %d is not that of call %d", i, i/8)
+		}
+	}
+}
+
 func TestALargeCallIsNotStarvedBySmallOnes(t *testing.T) {
 	q := newQueue(10)
 	large := waitingCall(t, q, 1000)
@@ -93,10 +105,10 @@ func TestSmallCallsOfOneRequestCountTogether(t *testing.T) {
 	q := newQueue(10)
 	ctx := entail.WithAccount(t.Context())
 	for range 3 * inTurn {
-		q.push(newCall(ctx, 1), job{})
+		q.push(newCall(ctx, 1, 1), job{})
 	}
 	turns(q, inTurn)
-	q.push(newCall(ctx, 1), job{})
+	q.push(newCall(ctx, 1, 1), job{})
 	small := waitingCall(t, q, 1)
 	if got := turns(q, 1)[0]; got != small {
 		t.Error("a call of the request that had more goes first")

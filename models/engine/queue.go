@@ -16,11 +16,13 @@ type call struct {
 	ctx     context.Context
 	done    chan outcome
 	account *entail.Account // of the request that the call belongs to
+	pairs   int             // that the call has in all
 	jobs    []job           // wait for a worker; guarded by the queue's lock
+	arrived int             // its place among all calls; guarded by the queue's lock
 }
 
-func newCall(ctx context.Context, slots int) *call {
-	return &call{ctx: ctx, done: make(chan outcome, slots), account: entail.AccountOf(ctx)}
+func newCall(ctx context.Context, slots, pairs int) *call {
+	return &call{ctx: ctx, done: make(chan outcome, slots), account: entail.AccountOf(ctx), pairs: pairs}
 }
 
 // job is one tokenised pair.
@@ -37,28 +39,35 @@ type outcome struct {
 	queue, inference time.Duration
 }
 
-// inTurn says that one turn in so many is kept for calls of many pairs.
-const inTurn = 8
+const (
+	// inTurn says that one turn in so many is kept for calls of many pairs.
+	inTurn = 8
+	// short is the most pairs of a call that is served as a whole.
+	short = 32
+)
 
-// queue hands jobs to workers. The calls that have jobs stand in a line, and one
-// that has given a job goes to its end. The next job is that of the call whose
-// request has had the fewest so far, of equals the first in the line: an
-// interactive call of a few pairs therefore goes ahead of requests that have had
-// more from the model, without saying that it is one (least attained service;
-// Kleinrock, Queueing Systems II, 1976, calls it foreground-background). One turn
-// in inTurn goes to the request that has had the most, so that no stream of small
-// calls starves a large one.
+// queue hands jobs to workers. The next job is that of the call that ranks
+// lowest: by its pairs, or by what its request has had from the model if that is
+// more; of equals the first that came. An interactive call of a few pairs
+// therefore goes ahead of larger ones and of requests that have had more, without
+// saying that it is one, and short calls of one size are served one after the other,
+// so that none waits longer for it (shortest job first; Conway, Maxwell and Miller,
+// Theory of Scheduling, 1967). Calls beyond short rank alike until they have had as
+// much and share the model from then on (least attained service; Kleinrock, Queueing
+// Systems II, 1976). One turn in inTurn goes to the request that has had the most, so
+// that no stream of small calls starves a large one.
 // The queue is bounded: maxCalls calls, each with as many jobs as its channel
 // of outcomes has room for.
 type queue struct {
 	maxCalls int
 
-	mu     sync.Mutex
-	wake   sync.Cond
-	line   []*call
-	turns  int
-	calls  int
-	closed bool
+	mu       sync.Mutex
+	wake     sync.Cond
+	line     []*call // that have jobs
+	arrivals int
+	turns    int
+	calls    int
+	closed   bool
 }
 
 func newQueue(maxCalls int) *queue {
@@ -93,6 +102,10 @@ func (q *queue) leave() {
 func (q *queue) push(c *call, j job) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if c.arrived == 0 {
+		q.arrivals++
+		c.arrived = q.arrivals
+	}
 	c.jobs = append(c.jobs, j)
 	if len(c.jobs) == 1 {
 		q.line = append(q.line, c)
@@ -132,14 +145,14 @@ func (q *queue) next() (*call, job, bool) {
 
 // favoured is the place in the line of the call that gives the next job.
 func (q *queue) favoured() int {
-	sign := 1
+	rank := func(c *call) int { return max(c.account.Had(), min(c.pairs, short)) }
 	if q.turns%inTurn == inTurn-1 {
-		sign = -1
+		rank = func(c *call) int { return -c.account.Had() }
 	}
 	best, least := 0, 0
 	for i, c := range q.line {
-		if had := sign * c.account.Had(); i == 0 || had < least {
-			best, least = i, had
+		if r := rank(c); i == 0 || r < least || r == least && c.arrived < q.line[best].arrived {
+			best, least = i, r
 		}
 	}
 	return best
