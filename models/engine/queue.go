@@ -122,18 +122,16 @@ func (q *queue) next() (*call, job, bool) {
 		for len(q.line) > 0 {
 			at := q.favoured()
 			c := q.line[at]
-			q.line = slices.Delete(q.line, at, at+1)
 			if c.ctx.Err() != nil {
-				c.jobs = nil
+				q.line, c.jobs = slices.Delete(q.line, at, at+1), nil
 				continue
 			}
 			q.turns++
 			j := c.jobs[0]
-			c.jobs = c.jobs[1:]
-			c.account.Charge()
-			if len(c.jobs) > 0 {
-				q.line = append(q.line, c)
+			if c.jobs = c.jobs[1:]; len(c.jobs) == 0 {
+				q.line = slices.Delete(q.line, at, at+1)
 			}
+			c.account.Charge()
 			return c, j, true
 		}
 		if q.closed && q.calls == 0 {

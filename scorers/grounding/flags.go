@@ -63,13 +63,13 @@ func (q quantity) compare(evidence []quantity) plumblinev1.Flag {
 // connectors may stand inside a name without being part of what is compared.
 var connectors = wordSet(`of de la le van von der den di da del bin al el the and`)
 
-// nameless are capitalised words that are no names: those that begin
-// sentences, titles, and the parts of dates, which are compared as dates.
+// nameless are capitalised words that are no names, beside titled: those that
+// begin sentences, and the parts of dates, which are compared as dates.
 var nameless = wordSet(`the a an in on at by for from to of and or but if as it its he she they we you i his her their our my
 	this that these those there here when while after before since during although though because however moreover
 	furthermore additionally also thus therefore finally first second third then next later overall both each some many
 	most all no not yes one two three according despite unlike like with without under over between among about
-	mr mrs ms dr prof sir st january february march april may june july august september october november december
+	sir january february march april may june july august september october november december
 	jan feb mar apr jun jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday`)
 
 // names returns the capitalised names of a claim. A single capitalised word at

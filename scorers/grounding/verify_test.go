@@ -10,20 +10,25 @@ import (
 	"plumbline/scorers/score"
 )
 
-// TestMultiHopNamesBothChunks: support that only two passages together give
-// names both of them, and support of one names one.
-func TestMultiHopNamesBothChunks(t *testing.T) {
-	v := entailtest.Func(func(p entail.Pair) (entail.Scores, error) {
-		switch born, town := strings.Contains(p.Premise, "Ada was born in Sele"), strings.Contains(p.Premise, "Sele lies in Norway"); {
-		case born && town:
+// twoHops supports what needs two texts, and a little where one of them stands.
+func twoHops(first, second string) entail.Verifier {
+	return entailtest.Func(func(p entail.Pair) (entail.Scores, error) {
+		switch one, two := strings.Contains(p.Premise, first), strings.Contains(p.Premise, second); {
+		case one && two:
 			return entailtest.Support(0.9), nil
-		case born:
+		case one:
 			return entailtest.Support(0.4), nil
-		case town:
+		case two:
 			return entailtest.Support(0.3), nil
 		}
 		return entailtest.Support(0.1), nil
 	})
+}
+
+// TestMultiHopNamesBothChunks: support that only two passages together give
+// names both of them, and support of one names one.
+func TestMultiHopNamesBothChunks(t *testing.T) {
+	v := twoHops("Ada was born in Sele", "Sele lies in Norway")
 	req := evidenceOf("Ada was born in Sele.", "Tomatoes like warm beds.", "Sele lies in Norway.")
 	req.MultiHop = 3
 	req.Claims = []*plumblinev1.Claim{{Text: "Ada was born in Norway."}}
@@ -42,17 +47,7 @@ func TestMultiHopNamesBothChunks(t *testing.T) {
 // what else it has, whichever comes first.
 func TestHopsOfPassagesThatShareAText(t *testing.T) {
 	const born, town = "Ada was born in Sele.", "Sele lies in Norway."
-	v := entailtest.Func(func(p entail.Pair) (entail.Scores, error) {
-		switch hasBorn, hasTown := strings.Contains(p.Premise, born), strings.Contains(p.Premise, town); {
-		case hasBorn && hasTown:
-			return entailtest.Support(0.9), nil
-		case hasBorn:
-			return entailtest.Support(0.4), nil
-		case hasTown:
-			return entailtest.Support(0.3), nil
-		}
-		return entailtest.Support(0.1), nil
-	})
+	v := twoHops(born, town)
 	// A window in which the three sentences of one passage stand apart.
 	narrow := described{Verifier: v, change: func(d *entail.Description) { d.Tokenizer, d.MaxTokens, d.FineTokens = entailtest.Words{}, 80, 0 }}
 	filler := strings.Repeat("tomatoes like warm beds ", 4) + "too. "

@@ -58,8 +58,7 @@ def make(name: str, recipes: dict[str, recipe.Recipe], data: Path, out: Path, pr
     run.mkdir(parents=True, exist_ok=True)
     with fit.claim(run):
         if chosen.soup:
-            described = {"recipe": chosen.values()}
-            (run / fit.RUN).write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
+            fit.describe(run, {"recipe": chosen.values()})
             return models.mean_of([out / part for part in chosen.soup], run)
         if changed := differences(run, chosen):
             print(f"{name}: what is there was made by another recipe: {changed}", flush=True)

@@ -275,6 +275,11 @@ def lines_of(log: Path) -> list[dict]:
     return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
 
 
+def describe(run: Path, described: dict) -> None:
+    """Writes what a run did into its folder."""
+    (run / RUN).write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
+
+
 def finished(run: Path, recipe: Recipe) -> bool:
     """Whether a run's folder has the weights of the whole run. Weights without a
     checkpoint are taken for whole: who deletes it keeps them."""
@@ -316,7 +321,7 @@ def worker(rank: int, parent: int, world: int, port: int, recipe: Recipe, data: 
     run = Run(recipe, data, out, rank, world)
     if rank == 0:
         described = {"recipe": recipe.values(), "sources": run.mixture.describe(), "chunk": CHUNK}
-        (out / RUN).write_text(json.dumps(described, indent=1) + "\n", encoding="utf-8")
+        describe(out, described)
     run.fit()
     if world > 1:
         dist.destroy_process_group()

@@ -305,9 +305,12 @@ def oppose(sentence: str, text: str, rng: Random) -> str | None:
     """One word (a direction, a role, a number word) replaced by one that excludes
     it, and that the paragraph does not say as well."""
     said = set(re.findall(r"\w+", text))
-    found = [m for m in re.finditer(r"\b\w+\b", sentence) if _OPPOSITE.get(m.group(), m.group()) not in said]
-    bound = [_BOUND.search(sentence[: m.start()]) or sentence[: m.start()].endswith("at ") for m in found]
-    found = [m for m, b in zip(found, bound, strict=True) if m.group() in _OPPOSITE and not b]
+
+    def excludes(match: re.Match[str]) -> bool:
+        opposite, before = _OPPOSITE.get(match.group()), sentence[: match.start()]
+        return opposite is not None and opposite not in said and not before.endswith("at ") and not _BOUND.search(before)
+
+    found = [match for match in re.finditer(r"\b\w+\b", sentence) if excludes(match)]
     if not found:
         return None
     match = rng.choice(found)
