@@ -124,13 +124,16 @@ func (c corpus) cut(text string, size int) []string {
 	return chunks
 }
 
-// prose returns a text of about the given size, made of documents.
+// prose returns a text of about the given size: sentences of the documents in a
+// random order, so that a text longer than all of them still has few chunks twice,
+// which the service would score once.
 func (c corpus) prose(bytes int, seed uint64) string {
-	next := c.draw(seed)
+	next, random := c.draw(seed), rand.New(rand.NewPCG(seed, 2))
 	var b strings.Builder
 	for b.Len() < bytes {
-		b.WriteString(next().Text)
-		b.WriteString("\n\n")
+		sentences := strings.SplitAfter(next().Text, ". ")
+		b.WriteString(strings.TrimSpace(sentences[random.IntN(len(sentences))]))
+		b.WriteByte(' ')
 	}
 	return strings.ToValidUTF8(b.String()[:bytes], "")
 }

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from verifier_train import ablation, recipe
 
 RECIPES = recipe.read(Path(__file__).parent.parent / "recipes.toml")
@@ -15,6 +17,13 @@ def test_each_run_changes_one_thing():
     assert all(change and ", " not in change for change in told)
     assert len(set(told)) == len(told)
     assert ablation.changes(RECIPES, "ablation-no-padding") == "pad = 0.0"
+
+
+def test_some_are_chosen_by_name_and_the_base_with_them():
+    assert list(ablation.chosen(RECIPES, ["ablation-mean"])) == ["ablation", "ablation-mean"]
+    assert len(ablation.chosen(RECIPES, None)) > 10
+    with pytest.raises(SystemExit, match="full: no recipe of the ablation"):
+        ablation.chosen(RECIPES, ["full"])
 
 
 def test_the_table_shows_differences_to_the_base():

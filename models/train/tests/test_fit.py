@@ -62,7 +62,7 @@ def test_padding_does_not_change_what_a_pair_scores():
     torch.manual_seed(0)
     for pooling in ("cls", "mean", "claim"):
         made = model.start("minilm", pooling, Path()).eval()
-        encoded = fit.encode([Row("A cat sat.", "It sat.", 0), Row("Cats. " * 30, "It sat.", 0)], model.tokenizer(), 128)
+        encoded = fit.encode([Row("A cat sat.", "It sat.", 0), Row("Cats. " * 30, "It sat.", 0)], model.tokenizer(), Recipe(max_tokens=128))
         with torch.no_grad():
             alone = fit._padded(encoded[:1])
             both = fit._padded(encoded)
@@ -84,6 +84,8 @@ def test_a_run_that_stops_goes_on_as_if_it_had_not(data: Path, tmp_path: Path):
         first.chunk += 1
         if chunk == 0:
             first._save()
+    with pytest.raises(SystemExit, match="began with 1 processes"):
+        fit.Run(recipe, data, parts, 0, 2)
     second = fit.Run(recipe, data, parts, 0, 1)
     assert 0 < second.examples < first.examples and second.chunk == 1
     second.fit()
@@ -94,6 +96,13 @@ def test_a_run_that_stops_goes_on_as_if_it_had_not(data: Path, tmp_path: Path):
     assert logs[0] == logs[1]
     noted = [line["examples"] for line in fit.lines_of(parts / fit.HELD_OUT)]
     assert len(noted) == 2 and noted[0] < noted[1] == second.examples
+
+
+def test_weights_of_half_a_run_are_not_finished(tmp_path: Path):
+    model.save(model.Verifier(TINY.pooling), tmp_path)
+    assert fit.finished(tmp_path, TINY), "a soup has no log"
+    (tmp_path / fit.LOG).write_text(json.dumps({"step": 1, "examples": TINY.examples - 1}) + "\n", encoding="utf-8")
+    assert not fit.finished(tmp_path, TINY)
 
 
 def test_a_run_goes_on_from_another(data: Path, tmp_path: Path):
@@ -156,7 +165,7 @@ def test_a_soup_is_the_mean_of_its_runs(tmp_path: Path):
     assert main.make("mean", recipes, Path("no data"), tmp_path, 1) == tmp_path / "mean" / model.WEIGHTS
     assert json.loads((tmp_path / "mean" / "run.json").read_text())["recipe"]["soup"] == ["0", "1"]
     (tmp_path / "0" / "run.json").write_text('{"recipe": {"seed": 5}}')
-    assert main.differences(tmp_path / "0", Recipe(seed=6)) == "seed 5 (now 6)"
+    assert fit.differences(tmp_path / "0", Recipe(seed=6)) == "seed 5 (now 6)"
     one, two, mean = (model.start("minilm", "cls", Path()) for _ in range(3))
     for made, name in ((one, "0"), (two, "1"), (mean, "mean")):
         model.load(made, tmp_path / name)

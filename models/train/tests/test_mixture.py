@@ -44,6 +44,17 @@ def test_held_out_documents_are_not_trained_on(mixture: Mixture):
     assert not any(row.doc in held for rows in mixture._rows.values() for row in rows)
 
 
+def test_held_out_claims_and_questions_are_not_trained_on(data: Path, tmp_path: Path):
+    recipe = RECIPE.with_changes({"sets": ["fool_me_twice", "fool_me_twice_retrieved", "qa_ground"], "corpora": ["hotpotqa"]})
+    mixture = Mixture(recipe, data, Overlap([]), tmp_path)
+    held = {row.claim for row in mixture.held_out if len(row.claim.split()) >= 5}
+    assert held
+    assert not any(row.claim in held for rows in mixture._rows.values() for row in rows)
+    questions = {claim.rpartition("?")[0] for claim in held} - {""}
+    assert questions
+    assert not any(question.text.rstrip("?") in questions for question in mixture._maker._answered)
+
+
 def test_shares_add_up_and_a_chunk_is_full(mixture: Mixture):
     assert sum(source["share"] for source in mixture.describe().values()) == pytest.approx(1, abs=1e-3)
     assert CHUNK - len(mixture.describe()) <= len(mixture.chunk(0)) <= CHUNK
@@ -113,11 +124,11 @@ def test_a_row_whose_support_does_not_fit_is_left_out():
     filler = " ".join(["word"] * 12) + "."
     doc = f"Gustave Eiffel built the tower. {filler.capitalize()} {filler.capitalize()} Gustave was born in Dijon, near the old canal and the new station."
 
-    def cut(limit: int) -> Row | None:
-        return cut_to_fit(Row(doc, "The tower was built by a man born in Dijon.", 0), lambda text: len(text.split()), limit)
+    def cut(limit: int, whole: bool = True) -> Row | None:
+        return cut_to_fit(Row(doc, "The tower was built by a man born in Dijon.", 0), lambda text: len(text.split()), limit, whole)
 
     assert "Dijon" in cut(40).doc and "tower" in cut(40).doc
-    assert cut(20) is None
+    assert cut(20) is None and cut(20, whole=False) is not None
 
 
 def test_answers_that_may_be_right_are_not_wrong():
@@ -181,10 +192,11 @@ def test_each_corruption_changes_what_it_says():
 
 
 def test_a_pronoun_is_its_title_only_after_a_sentence_about_it():
-    first = "Marie Curie was born in Warsaw."
+    first = "Marie Curie was a chemist."
     assert synthetic.name_subject("She won.", first, "Marie Curie (chemist)") == "Marie Curie won."
     assert synthetic.name_subject("She won.", "Her sister left.", "Marie Curie") == "She won."
     assert synthetic.name_subject("It is said that she won.", first, "Marie Curie") == "It is said that she won."
+    assert synthetic.name_subject("He died.", "Marie Curie married Pierre.", "Marie Curie") == "He died.", "who may be another"
 
 
 def test_a_document_that_says_more_still_says_the_claim():
@@ -208,7 +220,8 @@ def test_what_may_still_be_true_is_no_corruption():
     assert synthetic.change_month("It was built by June.", rng) is None
     assert synthetic.oppose("It cost at least three.", "", rng) is None
     assert synthetic.oppose("It cost over 2 million.", "", rng) is None
-    assert synthetic.swap_roles("In 1990 Ann Lee married Bob Ray.", "", rng) is None
+    for mutual in ("In 1990 Ann Lee married Bob Ray.", "In 2008 Ann Lee played Bob Ray.", "So Clark Kent is Super Man."):
+        assert synthetic.swap_roles(mutual, "", rng) is None
     assert synthetic.negate("Whether or not it was good, it did not sell.", rng) == "Whether or not it was good, it did sell."
     assert synthetic.negate("It was never built.", rng) is None
     assert synthetic.oppose("All came.", "", rng) is None
@@ -224,6 +237,28 @@ def test_where_there_is_nothing_to_change_there_is_no_corruption():
     assert synthetic.change_month(plain, rng) is None
     assert synthetic.oppose(plain, plain, rng) is None
     assert synthetic.fuse(plain, plain) is None
+
+
+def test_names_of_one_paragraph_may_be_one_persons():
+    alone = synthetic.Paragraph("", ("Joe ran a gang.", "Joseph Stewart, known as Joe, was a drug lord."))
+    maker = synthetic.Maker([alone, *[synthetic.Paragraph("", ("It rained in Oslo.",))] * 100_000], [])
+    claims = {row.claim for row in map(maker.row, map(Random, range(800))) if row.label != 0}
+    assert claims
+    assert not any("Joseph Stewart ran" in claim or "Joe was a drug" in claim for claim in claims)
+
+
+def test_a_document_that_answers_alone_lacks_no_hop():
+    question = synthetic.Question("Who is Ida Lind, and where was her sister born?", ("Ida Lind: She is a vet.", "Eva: She was born in Oslo."), "a vet", ())
+    assert [synthetic.answers_alone(question, doc) for doc in question.docs] == [True, False]
+
+
+def test_a_clause_ends_at_no_number_and_no_title():
+    for seed in range(40):
+        for text, short in (
+            ("The bombs, which killed 129,000 people, fell.", "The bombs, fell."),
+            ("He met Eve, who was Dr. Lind's child.", "He met Eve."),
+        ):
+            assert synthetic.compress(text, Random(seed)) in (text, short)
 
 
 def test_a_sentence_begins_after_its_date():

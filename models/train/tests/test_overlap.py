@@ -21,10 +21,11 @@ def test_a_claim_a_document_and_a_pair_of_a_development_set_are_found_however_th
     assert overlap.has_text("Unrelated. The tower was finished in 1889, and has three levels. More.")
 
 
-def test_short_texts_that_recur_by_chance_are_not_found():
+def test_short_scenes_recur_by_chance_and_nothing_else_does():
     overlap = Overlap([Row("A man sleeps.", "A man is outside.", 0)])
-    assert not overlap.has(Row("Another premise.", "A man is outside.", 1))
-    assert not overlap.has(Row("A man sleeps.", "Somebody is asleep at home.", 1))
+    for row in (Row("Another premise.", "A man is outside.", 1), Row("A man sleeps.", "Somebody is asleep at home.", 1)):
+        assert not overlap.has(row, crowd=True)
+        assert overlap.has(row)
 
 
 def test_rows_that_were_put_into_a_development_set_are_dropped_from_training(data: Path, tmp_path: Path):
@@ -44,10 +45,11 @@ def test_rows_that_were_put_into_a_development_set_are_dropped_from_training(dat
 
 
 def test_what_is_in_a_development_set_is_found_and_hardly_anything_else(data: Path):
-    """Every tenth row of all files: the guard finds all of dev/, and leaves the
-    training sets, which come without those rows, as they are."""
+    """Every tenth row of all files: the guard finds all of dev/, and leaves nearly
+    all of the training sets, which come without rows that are in dev/ whole."""
     overlap = of_folder(data / "dev")
     for path in sorted((data / "dev").glob("*.jsonl.gz")):
         assert all(overlap.has(row) for row in islice(read(path), 0, None, 10)), path.name
     for name in SETS:
-        assert not any(overlap.has(row) for row in load(data, name)[::10]), name
+        found = [overlap.has(row, SETS[name].crowd) for row in load(data, name)[::10]]
+        assert sum(found) <= 0.15 * len(found), name

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import socket
 import threading
@@ -32,16 +31,20 @@ def main() -> None:
     ablate = commands.add_parser("ablate", help="train and measure the recipes of the ablation, and write their table")
     ablate.add_argument("--plumbline", type=Path, required=True, help='the program, whose "eval" measures')
     ablate.add_argument("--limit", type=int, default=150, help="rows of a development set (default: 150)")
+    ablate.add_argument("--only", type=lambda names: names.split(","), help="some of them, by name, separated by commas (default: all)")
     for command in (train, to_onnx, ablate):
         command.add_argument("--data", type=Path, required=True, help="folder with train/, dev/ and retrieval/")
         command.add_argument("--out", type=Path, required=True, help="folder of all runs")
     arguments = parser.parse_args()
     if arguments.command == "ablate":
-        print(ablation.run(recipes, ablation.Place(arguments.data, arguments.out, arguments.plumbline, arguments.limit)))
+        place = ablation.Place(arguments.data, arguments.out, arguments.plumbline, arguments.limit)
+        print(ablation.run(ablation.chosen(recipes, arguments.only), place))
         return
     chosen, run = recipes[arguments.recipe], arguments.out / arguments.recipe
     if arguments.command == "train":
         print(make(arguments.recipe, recipes, arguments.data, arguments.out, arguments.processes))
+    elif not fit.finished(run, chosen):
+        parser.error(f"{run} has no finished run: train {arguments.recipe} first")
     else:
         export.export(chosen, run, arguments.data, run / "model", arguments.name, arguments.version)
         lineage = recipe.lineage(recipes, arguments.recipe)
@@ -60,23 +63,13 @@ def make(name: str, recipes: dict[str, recipe.Recipe], data: Path, out: Path, pr
         if chosen.soup:
             fit.describe(run, {"recipe": chosen.values()})
             return models.mean_of([out / part for part in chosen.soup], run)
-        if changed := differences(run, chosen):
+        if changed := fit.differences(run, chosen):
             print(f"{name}: what is there was made by another recipe: {changed}", flush=True)
         if not fit.finished(run, chosen):
             print(f"{name}: {chosen.examples} examples", flush=True)
             spawn(chosen, data, run, processes)
             curves.draw(run)
     return run / models.WEIGHTS
-
-
-def differences(run: Path, chosen: recipe.Recipe) -> str:
-    """How the recipe of a run's folder differs from what it is now."""
-    if not (run / fit.RUN).exists():
-        return ""
-    defaults = json.loads(json.dumps(recipe.Recipe().values()))
-    was = defaults | json.loads((run / fit.RUN).read_text(encoding="utf-8"))["recipe"]
-    now = json.loads(json.dumps(chosen.values()))
-    return ", ".join(f"{key} {was[key]} (now {now[key]})" for key in now if was[key] != now[key])
 
 
 def spawn(chosen: recipe.Recipe, data: Path, run: Path, processes: int) -> None:

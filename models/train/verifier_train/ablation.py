@@ -4,12 +4,14 @@ thing is worth on the development sets."""
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from . import fit
 from .recipe import Recipe
 
 BASE = "ablation"
@@ -37,14 +39,22 @@ class Place:
         return self.out / name / "dev.scores"
 
 
+def chosen(recipes: dict[str, Recipe], only: list[str] | None) -> dict[str, Recipe]:
+    """The base, and those of the ablation's other recipes that only names, or all."""
+    found = {name: value for name, value in recipes.items() if name.startswith(BASE)}
+    if unknown := set(only or ()) - found.keys():
+        raise SystemExit(f"--only: {', '.join(sorted(unknown))}: no recipe of the ablation; there are {', '.join(found)}")
+    return {name: value for name, value in found.items() if name == BASE or only is None or name in only}
+
+
 def run(recipes: dict[str, Recipe], place: Place) -> Path:
     """Trains, exports and measures every recipe of the ablation, two at a time
     with a process each, going on with what an earlier call left. Returns the
     table's file."""
     place.out.mkdir(parents=True, exist_ok=True)
-    names = [name for name in recipes if name.startswith(BASE)]
+    names = list(recipes)
     with ThreadPoolExecutor(max_workers=2) as pool:
-        list(pool.map(lambda name: _train(name, place), names))
+        list(pool.map(lambda name: _train(name, recipes[name], place), names))
     found = {name: _measure(name, place) for name in names}
     table = place.out / f"{BASE}.md"
     table.write_text(markdown({name: (changes(recipes, name), found[name]) for name in names}), encoding="utf-8")
@@ -79,9 +89,12 @@ def _difference(against: dict | None, figure: str) -> str:
     return f"{d['value']:+.3f} [{d['lower']:+.3f}, {d['upper']:+.3f}]"
 
 
-def _train(name: str, place: Place) -> None:
-    if place.scores(name).exists():
+def _train(name: str, recipe: Recipe, place: Place) -> None:
+    folder = place.out / name
+    if place.scores(name).exists() and not fit.differences(folder, recipe):
         return  # scores belong to the weights that were exported then
+    if fit.differences(folder, recipe):
+        shutil.rmtree(folder)
     common = [name, "--data", str(place.data), "--out", str(place.out)]
     program = [sys.executable, "-m", __package__]
     with (place.out / f"{name}.txt").open("w", encoding="utf-8") as log:
@@ -91,7 +104,7 @@ def _train(name: str, place: Place) -> None:
 
 def _measure(name: str, place: Place) -> dict:
     command = [str(place.plumbline), "eval", str(place.data / "dev"), "--sets", SETS, "--limit", str(place.limit)]
-    command += ["--model-dir", str(place.out / name / "model" / "int8-storage"), "--scores", str(place.scores(name)), "--quiet"]
+    command += ["--model-dir", str(place.out / name / "model" / "int8-dynamic"), "--scores", str(place.scores(name)), "--quiet"]
     if name != BASE:
         command += ["--against", str(place.scores(BASE))]
     answer = subprocess.run(command, check=True, capture_output=True, text=True)

@@ -43,7 +43,7 @@ def export(recipe: Recipe, run: Path, data: Path, out: Path, name: str, version:
     model = models.Verifier(recipe.pooling).eval()
     models.load(model, run)
     mixture = Mixture(recipe, data, of_folder(data / "dev"), run.parent / "prepared")
-    temperature = fit_temperature(model, mixture.held_out, recipe)
+    temperature, fitted = fit_temperature(model, mixture.held_out, recipe)
     with torch.no_grad():
         model.out.weight /= temperature
         model.out.bias /= temperature
@@ -59,24 +59,25 @@ def export(recipe: Recipe, run: Path, data: Path, out: Path, name: str, version:
         else:
             quantize.FORMATS[form](str(full), str(folder / weights))
         write_manifest(folder, weights, f"onnx-{form}", name, version, recipe, sources)
-    summary = {"temperature": temperature, "shift": recipe.shift, "held_out_rows": len(mixture.held_out)}
+    summary = {"temperature": temperature, "shift": recipe.shift} | fitted
     (out / "export.json").write_text(json.dumps(summary, indent=1) + "\n", encoding="utf-8")
 
 
-def fit_temperature(model: models.Verifier, rows: list[Row], recipe: Recipe) -> float:
-    """The temperature that minimises the loss of the held-out rows (Guo et al. 2017)."""
+def fit_temperature(model: models.Verifier, rows: list[Row], recipe: Recipe) -> tuple[float, dict]:
+    """The temperature that minimises the loss of the held-out rows (Guo et al. 2017);
+    how many of them could be scored, and their mean loss before and after."""
     logits, labels = [], []
     with torch.no_grad():
-        for batch in batches(encode(rows, models.tokenizer(), recipe.max_tokens), recipe.tokens, Random(recipe.seed)):
+        for batch in batches(encode(rows, models.tokenizer(), recipe), recipe.tokens, Random(recipe.seed)):
             logits.append(model(batch.input_ids, batch.attention_mask, batch.token_type_ids))
             labels.append(batch.labels)
     all_logits, all_labels = torch.cat(logits), torch.cat(labels)
-    found = minimize_scalar(
-        lambda log_t: float(loss_of(all_logits / np.exp(log_t), all_labels, recipe.marginal)),
-        bounds=(-1.5, 1.5),
-        method="bounded",
-    )
-    return float(np.exp(found.x))
+
+    def loss(log_t: float) -> float:
+        return float(loss_of(all_logits / np.exp(log_t), all_labels, recipe.marginal)) / len(all_labels)
+
+    found = minimize_scalar(loss, bounds=(-1.5, 1.5), method="bounded")
+    return float(np.exp(found.x)), {"held_out_rows": len(all_labels), "loss": loss(0), "loss_at_temperature": loss(found.x)}
 
 
 def to_onnx(model: models.Verifier, path: Path) -> None:
@@ -125,7 +126,7 @@ def write_manifest(
         "output": "logits",
         "classes": list(CLASSES),
         "max_tokens": POSITIONS,
-        "trained_max_tokens": recipe.max_tokens,
+        "trained_max_tokens": recipe.window,
         "fine_tokens": FINE_TOKENS,
         "pair_template": "[CLS] premise [SEP] hypothesis [SEP]",
         "lower_case": True,

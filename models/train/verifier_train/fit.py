@@ -46,8 +46,9 @@ class Batch:
     labels: Tensor
 
 
-def encode(rows: list[Row], tokenizer: Tokenizer, limit: int) -> list[tuple[list[int], list[int], int]]:
-    """(ids, types, label) of each row, cut to the limit, without those that cannot be."""
+def encode(rows: list[Row], tokenizer: Tokenizer, recipe: Recipe) -> list[tuple[list[int], list[int], int]]:
+    """(ids, types, label) of each row, cut to the recipe's limit, without those that cannot be."""
+    limit = recipe.max_tokens
 
     def count(text: str) -> int:
         return len(tokenizer.encode(text, add_special_tokens=False).ids)
@@ -56,7 +57,7 @@ def encode(rows: list[Row], tokenizer: Tokenizer, limit: int) -> list[tuple[list
     found = []
     for row, pair in zip(rows, encoded, strict=True):
         if len(pair.ids) > limit:
-            fitted = cut_to_fit(row, count, limit)
+            fitted = cut_to_fit(row, count, limit, recipe.whole)
             if fitted is None:
                 continue
             pair = tokenizer.encode(fitted.doc, fitted.claim)
@@ -141,13 +142,14 @@ class Run:
     # --- Checkpoints ---
 
     def _resume(self) -> None:
-        if not (self.out / STATE).exists():
-            return
-        state = torch.load(self.out / STATE, weights_only=True)
-        self.model.load_state_dict(state["model"])
-        self.average.load_state_dict(state["average"])
-        self.optimizer.load_state_dict(state["optimizer"])
-        self.step, self.chunk, self.examples, self.tokens = state["at"]
+        if (self.out / STATE).exists():
+            state = torch.load(self.out / STATE, weights_only=True)
+            if state["processes"] != self.world:
+                raise SystemExit(f"{self.out}: began with {state['processes']} processes, and goes on only with as many: --processes")
+            self.model.load_state_dict(state["model"])
+            self.average.load_state_dict(state["average"])
+            self.optimizer.load_state_dict(state["optimizer"])
+            self.step, self.chunk, self.examples, self.tokens = state["at"]
         if self.rank == 0:  # what came after the checkpoint is done again
             for log in (self.out / LOG, self.out / HELD_OUT):
                 if log.exists():
@@ -162,6 +164,7 @@ class Run:
             "model": self.model.state_dict(),
             "average": self.average.state_dict(),
             "optimizer": self.optimizer.state_dict(),
+            "processes": self.world,
             "at": [self.step, self.chunk, self.examples, self.tokens],
         }
         # The weights first: what has a whole checkpoint has its weights.
@@ -176,7 +179,7 @@ class Run:
         """Notes the loss of some rows that are held out."""
         held = self.mixture.held_out
         some = held[:: max(1, len(held) // VALIDATION_ROWS)]  # of every set
-        if not (rows := encode(some, self.tokenizer, self.recipe.max_tokens)):
+        if not (rows := encode(some, self.tokenizer, self.recipe)):
             return
         judged = (self.average if self.recipe.average else self.model).eval()
         total = sum(
@@ -205,7 +208,7 @@ class Run:
 
     def _chunk_batches(self) -> Iterator[Batch]:
         rows = self.mixture.chunk(self.chunk)
-        encoded = encode(rows, self.tokenizer, self.recipe.max_tokens)
+        encoded = encode(rows, self.tokenizer, self.recipe)
         made = batches(encoded, self.recipe.tokens, Random(f"{self.recipe.seed}/batches/{self.chunk}"))
         # Every process takes its part; a remainder would leave one waiting.
         even = len(made) - len(made) % self.world
@@ -281,12 +284,25 @@ def describe(run: Path, described: dict) -> None:
 
 
 def finished(run: Path, recipe: Recipe) -> bool:
-    """Whether a run's folder has the weights of the whole run. Weights without a
-    checkpoint are taken for whole: who deletes it keeps them."""
+    """Whether a run's folder has the weights of the whole run, whose checkpoint may
+    have been deleted. Those of a soup are whole."""
     if not (run / models.WEIGHTS).exists():
         return False
     state = run / STATE
-    return not state.exists() or torch.load(state, weights_only=True, mmap=True)["at"][2] >= recipe.examples
+    if state.exists():
+        return torch.load(state, weights_only=True, mmap=True)["at"][2] >= recipe.examples
+    steps = lines_of(run / LOG)
+    return not steps or steps[-1]["examples"] >= recipe.examples
+
+
+def differences(run: Path, recipe: Recipe) -> str:
+    """How the recipe that a run's folder was made by differs from this one."""
+    if not (run / RUN).exists():
+        return ""
+    defaults = json.loads(json.dumps(Recipe().values()))
+    was = defaults | json.loads((run / RUN).read_text(encoding="utf-8"))["recipe"]
+    now = json.loads(json.dumps(recipe.values()))
+    return ", ".join(f"{key} {was[key]} (now {now[key]})" for key in now if was[key] != now[key])
 
 
 def end_with(parent: int) -> None:

@@ -14,9 +14,9 @@ from random import Random
 from typing import Callable
 
 from . import synthetic
-from .overlap import Overlap, normalise
+from .overlap import MIN_CLAIM_WORDS, Overlap, normalise
 from .recipe import Recipe
-from .sets import NOT_ENTAILED, NOT_STATED, SETS, Row, load
+from .sets import NOT_ENTAILED, NOT_STATED, SETS, Row, load, question_of, telling
 from .synthetic import CONTRADICTION, ENTAILMENT, NEUTRAL, Maker, Paragraph, Question
 from .text import sentences
 
@@ -38,8 +38,11 @@ class Mixture:
         self.held_out: list[Row] = []
         """Rows that are not trained on: for validation and the temperature."""
         self._rows = {name: self._clean(name, data, overlap) for name in _used(recipe)}
+        self._leave_out_twins()
         self._overlap = overlap
-        self._maker = Maker(*_corpus(recipe, data / "retrieval", overlap, cache))
+        made_from, asked = _corpus(recipe, data / "retrieval", overlap, cache)
+        held = {normalise(question_of(row.claim)[0]) for row in self.held_out}
+        self._maker = Maker(made_from, [question for question in asked if normalise(question.text) not in held])
         self._joinable = {name: _by_document(rows) for name, rows in self._rows.items()}
         self._joinable_supported = {
             name: _by_document([row for row in rows if row.label == ENTAILMENT])
@@ -49,10 +52,15 @@ class Mixture:
 
     def _clean(self, name: str, data: Path, overlap: Overlap) -> list[Row]:
         rows = load(data, name)
-        kept = [row for row in rows if not overlap.has(row)]
+        kept = [row for row in rows if not overlap.has(row, SETS[name].crowd)]
         self.dropped[name] = len(rows) - len(kept)
         self.held_out += [row for row in kept if _held_out(row)]
         return [row for row in kept if not _held_out(row)]
+
+    def _leave_out_twins(self) -> None:
+        """Drops rows whose claim is held out beside another document."""
+        held = {normalise(row.claim) for row in self.held_out if len(row.claim.split()) >= MIN_CLAIM_WORDS}
+        self._rows = {name: [row for row in rows if normalise(row.claim) not in held] for name, rows in self._rows.items()}
 
     def _shares(self) -> list[tuple[str, float]]:
         recipe = self._recipe
@@ -185,10 +193,11 @@ def _order(size: int, key: str) -> list[int]:
     return order
 
 
-def cut_to_fit(row: Row, count: Callable[[str], int], limit: int) -> Row | None:
+def cut_to_fit(row: Row, count: Callable[[str], int], limit: int, whole: bool = True) -> Row | None:
     """A row whose document is too long, with the sentences that share most with
-    the claim, in their order, as many as fit. None if words that document and
-    claim share do not all fit: what supports the claim may be gone with them."""
+    the claim, in their order, as many as fit. None if nothing fits or, for whole,
+    words that document and claim share do not all fit: what supports the claim may
+    be gone with them. Only the longer words count: the others stand everywhere."""
     room = limit - 3 - count(row.claim)
     if count(row.doc) <= room:
         return row
@@ -196,7 +205,7 @@ def cut_to_fit(row: Row, count: Callable[[str], int], limit: int) -> Row | None:
     words = [set(normalise(s).split()) for s in cut]
     frequency = Counter(w for s in words for w in s)
     claim = set(normalise(row.claim).split()) & frequency.keys()
-    lacking = set(claim)
+    lacking = claim & telling(row.claim)
 
     def shared(i: int, of: set[str]) -> float:
         # Exact, so that it does not depend on the order of a set, which differs
@@ -215,6 +224,6 @@ def cut_to_fit(row: Row, count: Callable[[str], int], limit: int) -> Row | None:
         if i not in kept and count(cut[i]) <= room:
             kept.add(i)
             room -= count(cut[i])
-    if not kept or not kept.issuperset(best):
+    if not kept or whole and not kept.issuperset(best):
         return None
     return Row(" ".join(cut[i] for i in sorted(kept)), row.claim, row.label)

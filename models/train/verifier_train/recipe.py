@@ -46,11 +46,16 @@ class Recipe:
     the maximum over the claim's tokens)."""
     max_tokens: int = 256
     """Longer pairs are cut to the sentences that share most with the claim."""
+    whole: bool = True
+    """Pairs are left out where words that document and claim share do not all
+    stay; without, the label is taken to survive the cut."""
     marginal: bool = True
     """For rows known only not to be entailed: the loss −log(1 − P(entailment));
     without, they count as neutral."""
 
     # Export.
+    window: int = 160
+    """Tokens of a pair up to which the service cuts evidence into passages for it."""
     shift: float = 0.0
     """Added to the logit of entailment, so that 0.5 is the threshold that does
     best on the development sets."""

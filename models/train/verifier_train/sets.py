@@ -171,18 +171,20 @@ def without_variants(rows: list[Row]) -> list[Row]:
     wrong, by comparing texts, and that may be right: those that share a word or
     number with the right answer ("James A. Garfield" for "James Abram Garfield"), and
     long ones."""
-    right = {(row.doc, _question(row)[0]): _question(row)[1] for row in reversed(rows) if row.label == 0}
+    right = {(row.doc, question_of(row.claim)[0]): question_of(row.claim)[1] for row in reversed(rows) if row.label == 0}
 
     def doubtful(row: Row) -> bool:
-        question, answer = _question(row)
+        question, answer = question_of(row.claim)
         shared = telling(right.get((row.doc, question), "")) & telling(answer)
         return row.label == NOT_ENTAILED and (len(answer.split()) > 12 or bool(shared))
 
     return [row for row in rows if not doubtful(row)]
 
 
-def _question(row: Row) -> tuple[str, str]:
-    question, _, answer = row.claim.rpartition("?")
+def question_of(claim: str) -> tuple[str, str]:
+    """The question and the answer of a claim that is made of both; of another,
+    nothing and the claim."""
+    question, _, answer = claim.rpartition("?")
     return question, answer.strip()
 
 

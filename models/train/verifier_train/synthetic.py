@@ -100,6 +100,13 @@ def questions(folder: Path, names_: list[str], overlap: Overlap) -> list[Questio
     return found
 
 
+def answers_alone(question: Question, doc: str) -> bool:
+    """Whether one of the documents may do without the others: it has the answer,
+    and the question is about its title."""
+    title, _, text = doc.partition(": ")
+    return _key(question.right) in _key(text) and _key(title) in _key(question.text)
+
+
 def _answers(row: dict) -> list[str]:
     return row.get("answers") or row.get("gold") or []
 
@@ -120,7 +127,8 @@ def compress(sentence: str, rng: Random) -> str:
     """The sentence with less in it: what is left is still entailed."""
     kept = re.sub(r"\s*\([^()]*\)", "", sentence)
     if rng.random() < 0.5:
-        kept = re.sub(r",\s+(?:which|who|where|whose)\b[^,.;]*(?=[,.;])", "", kept)
+        # The clause ends at a comma that is no number's, or with the sentence.
+        kept = re.sub(r",\s+(?:which|who|where|whose)\b(?:[^,;]|,(?=\d))*?(?=[,;]\s|[.!?]?$)", "", kept)
     if rng.random() < 0.3:
         # Not "On June 5, 2007, he": what follows must be the sentence itself.
         kept = re.sub(r"^(?:In|On|At|After|During|Since)\b[^,]{3,40},\s+(?=[A-Za-z])(?![^,]{1,25},)", "", kept)
@@ -131,9 +139,10 @@ def compress(sentence: str, rng: Random) -> str:
 
 def name_subject(sentence: str, before: str, title: str) -> str:
     """The sentence with its opening pronoun replaced by the paragraph's title, if
-    the sentence before begins with that."""
+    the sentence before begins with that and names nobody else."""
     title = re.sub(r"\s*\([^()]*\)", "", title)
-    if not title or not re.match(rf"(?:The |A |\")?{re.escape(title)}\b", before) or re.match(r"It (?:is|was)\b.* that\b", sentence):
+    opening = re.match(rf"(?:The |A |\")?{re.escape(title)}\b", before) if title else None
+    if opening is None or names("x" + before[opening.end() :]) or re.match(r"It (?:is|was)\b.* that\b", sentence):
         return sentence
     return re.sub(r"^(?:He|She|It|They)\b(?!')", lambda _: title, sentence)
 
@@ -210,8 +219,11 @@ def swap_part(sentence: str, others: list[Name], text: str, rng: Random) -> str 
     return None if new in text else sentence[: old.start] + new + sentence[old.end :]
 
 
-_MUTUAL = re.compile(r"\b(?:married|met|meets|bordere?d?s?|faced|faces|joined|resembles?d?|adjoins|between|with|near)\b")
-"""Verbs and words whose two sides may change places."""
+_MUTUAL = re.compile(
+    r"\b(?:married|met|meets|divorced|bordere?d?s?|faced|faces|fought|plays|played|joined|resembles?d?|adjoins|between|with|near)\b"
+    r"|^\s*(?:is|was|are|were)\s*$"
+)
+"""What stands between two names that may change places."""
 
 
 def swap_roles(sentence: str, text: str, rng: Random) -> str | None:
@@ -358,6 +370,10 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
+_ALIAS = re.compile(r"\b(?:known|called|nicknamed|named|born|alias|aka|formerly|pen name|stage name|pseudonym|née?)\b", re.IGNORECASE)
+"""In a paragraph: two of its names may be one's."""
+
+
 class Maker:
     """Makes rows from paragraphs and questions."""
 
@@ -365,7 +381,7 @@ class Maker:
         self.paragraphs = [p for p in paragraphs_ if len(p.sentences) >= 2]
         self._all = paragraphs_
         self._answered = [q for q in questions_ if q.right]
-        self._hops = [q for q in self._answered if len(q.docs) > 1]
+        self._hops_kept = [(q, doc) for q in self._answered if len(q.docs) > 1 for doc in q.docs if not answers_alone(q, doc)]
         self._mistaken = [q for q in questions_ if q.wrong]
 
     def distractors(self, count: int, rng: Random) -> list[str]:
@@ -430,7 +446,8 @@ class Maker:
         order, that it has something for; longer allows those that only add."""
         text, rest = " ".join(paragraph.sentences), [s for i, s in enumerate(paragraph.sentences) if i != at]
         elsewhere = self.distractors(4, rng)
-        others = [n for s in (elsewhere if rng.random() < 0.3 else rest) for n in names_in(s, text)]
+        aliased = _ALIAS.search(text) is not None
+        others = [n for s in (elsewhere if aliased or rng.random() < 0.3 else rest) for n in names_in(s, text)]
         figures = [s[a:b] for s in rest for a, b in numbers(s)]
         ways = [
             (2.0, lambda: swap_name(claim, others, text, rng), NOT_ENTAILED),
@@ -440,7 +457,7 @@ class Maker:
             (0.8, lambda: change_month(claim, rng), CONTRADICTION),
             (0.8, lambda: negate(claim, rng), CONTRADICTION),
             (1.5, lambda: oppose(claim, text, rng), CONTRADICTION),
-            (1.0, lambda: fuse(claim, rng.choice(rest)), NOT_ENTAILED),
+            (1.0, lambda: None if aliased else fuse(claim, rng.choice(rest)), NOT_ENTAILED),
         ]
         if longer:
             ways += [
@@ -466,9 +483,9 @@ class Maker:
         if kind < 0.5 or kind >= 0.65 and not self._mistaken:
             question = rng.choice(self._answered)
             return Row(self._read(question.docs, rng), f"{question.text} {question.right}", ENTAILMENT)
-        if kind < 0.6 and self._hops:  # a hop is missing
-            question = rng.choice(self._hops)
-            docs = [rng.choice(question.docs), " ".join(self.distractors(rng.randint(2, 5), rng))]
+        if kind < 0.6 and self._hops_kept:  # a hop is missing
+            question, kept = rng.choice(self._hops_kept)
+            docs = [kept, " ".join(self.distractors(rng.randint(2, 5), rng))]
             return Row(self._read(docs, rng), f"{question.text} {question.right}", NOT_ENTAILED)
         if kind < 0.65:
             question = rng.choice(self._answered)
