@@ -58,6 +58,9 @@ func (ss *session) grade(ctx context.Context, claims []claim) ([]graded, cost) {
 	for i, c := range claims {
 		out[i].claim = c
 		parts, why := ss.plan(c)
+		if err := ctx.Err(); err != nil && why == nil {
+			why = ss.reason(err)
+		}
 		if out[i].why = why; why != nil {
 			continue
 		}
@@ -69,7 +72,12 @@ func (ss *session) grade(ctx context.Context, claims []claim) ([]graded, cost) {
 					out[i].why = score.TooLong("the claim is longer than the verifier's window leaves room for")
 					break
 				}
-				j = &job{hypothesis: p, set: ss.evidence.cut(w), multiHop: ss.multiHop}
+				set, err := ss.evidence.cut(ctx, w)
+				if err != nil {
+					out[i].why = ss.reason(err)
+					break
+				}
+				j = &job{hypothesis: p, set: set, multiHop: ss.multiHop}
 				byHypothesis[p] = j
 				jobs = append(jobs, j)
 			}
@@ -86,9 +94,10 @@ func (ss *session) grade(ctx context.Context, claims []claim) ([]graded, cost) {
 			spent.scored[j.set] = true
 		}
 	}
+	read := reading{}
 	for i := range out {
 		if out[i].why == nil {
-			ss.judge(&out[i], of[i])
+			ss.judge(ctx, &out[i], of[i], read)
 		}
 	}
 	return out, spent
@@ -105,12 +114,12 @@ func (ss *session) plan(c claim) ([]string, *score.Missing) {
 	if why := ss.languages.check(c.hypothesis); why != nil {
 		return nil, why
 	}
-	return ss.parts(c.hypothesis)
+	return ss.parts(c)
 }
 
 // judge folds the parts of a claim: all of them must be supported, any of them
-// may be contradicted.
-func (ss *session) judge(g *graded, jobs []*job) {
+// may be contradicted. read has what was read of evidence for other claims.
+func (ss *session) judge(ctx context.Context, g *graded, jobs []*job, read reading) {
 	g.parts = len(jobs)
 	var winners []string
 	for i, j := range jobs {
@@ -125,11 +134,17 @@ func (ss *session) judge(g *graded, jobs []*job) {
 		if j.two {
 			g.noContradiction = score.NotApplicable("the verifier has two classes and does not tell contradiction from lack of support")
 		}
-		winners = append(winners, j.best.chunk.premise)
+		if premise := j.best.chunk.premise; !slices.Contains(winners, premise) {
+			winners = append(winners, premise)
+		}
+	}
+	if err := ctx.Err(); err != nil { // comparing takes time
+		g.why = ss.reason(err)
+		return
 	}
 	g.contradiction = g.against.value
 	g.verdict = ss.verdict(g)
-	g.mismatches = mismatches(g.plain, strings.Join(winners, "\n\n"))
+	g.mismatches = mismatches(g.plain, read.of(strings.Join(winners, "\n\n")))
 }
 
 func (ss *session) verdict(g *graded) plumblinev1.Verdict {

@@ -1,6 +1,10 @@
 package grounding
 
 import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -22,6 +26,8 @@ type chunk struct {
 	premise string      // the title and what stands in span
 	// among are the passages whose coarse cut has the premise; the first is passage.
 	among []int
+	// group is the same number for chunks with the same among.
+	group int
 	// fine says that only the fine cut of the evidence has the chunk.
 	fine bool
 	// halved counts how often the chunk was cut again because a remote
@@ -67,10 +73,14 @@ type units struct {
 	sentences []entail.Span // ranges of indices into tokens; together all of them
 }
 
-func newEvidence(passages []passage, tokenizer entail.Tokenizer, split *splitter) *evidence {
+// newEvidence reads the passages. When ctx ends it leaves out the rest.
+func newEvidence(ctx context.Context, passages []passage, tokenizer entail.Tokenizer, split *splitter) *evidence {
 	e := &evidence{passages: passages, tokenizer: tokenizer, split: split, sets: map[window]*chunkSet{}}
 	e.units = make([]units, len(passages))
 	for i, p := range passages {
+		if ctx.Err() != nil {
+			break
+		}
 		e.units[i] = e.unitsOf(p.text)
 		e.tokens += len(e.units[i].tokens)
 	}
@@ -106,16 +116,19 @@ func (e *evidence) unitsOf(text string) units {
 // empty says whether there is nothing to score against.
 func (e *evidence) empty() bool { return e.tokens == 0 }
 
-// cut returns the chunks for a window.
-func (e *evidence) cut(w window) *chunkSet {
+// cut returns the chunks for a window, or why ctx ended before they were cut.
+func (e *evidence) cut(ctx context.Context, w window) (*chunkSet, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if set, ok := e.sets[w]; ok {
-		return set
+		return set, nil
 	}
 	set := &chunkSet{}
 	seen := map[string]int{}
 	for i := range e.passages {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		by := e.cutter(i, w)
 		ranges := by.ranges()
 		set.covered += union(ranges)
@@ -129,6 +142,9 @@ func (e *evidence) cut(w window) *chunkSet {
 	if w.fine > 0 { // after the coarse cut of all passages, whose chunks count for more
 		closer := window{tokens: w.fine, stride: w.stride, overlap: w.overlap}
 		for i := range e.passages {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
 			by := e.cutter(i, closer)
 			for _, r := range by.ranges() {
 				c := by.chunk(r)
@@ -137,8 +153,22 @@ func (e *evidence) cut(w window) *chunkSet {
 			}
 		}
 	}
+	set.group()
 	e.sets[w] = set
-	return set
+	return set, nil
+}
+
+// group numbers the sets of passages that share a chunk.
+func (s *chunkSet) group() {
+	numbers := map[string]int{}
+	for i := range s.chunks {
+		c := &s.chunks[i]
+		key := fmt.Sprint(c.among)
+		if _, ok := numbers[key]; !ok {
+			numbers[key] = len(numbers)
+		}
+		c.group = numbers[key]
+	}
 }
 
 // add adds a chunk, or its passage to the chunk that has its premise. seen has
@@ -192,7 +222,7 @@ func (c *cutter) ranges() []entail.Span {
 		ranges = c.miniCheckRanges(*rules)
 	} else {
 		budget := max(1, c.window.tokens-c.count(c.prefix)-slack)
-		stride := min(c.window.stride, budget/2)
+		stride := min(c.window.stride, budget-budget/eighth)
 		ranges = pack(cutLong(c.passages[c.passage].text, c.units[c.passage], budget, stride), budget, c.window.overlap)
 	}
 	var fitting []entail.Span
@@ -207,18 +237,22 @@ func (c *cutter) ranges() []entail.Span {
 // mark the beginning of a text).
 const slack = 2
 
+// eighth is the part of its budget by which each piece of a cut sentence is at
+// least further on than the one before.
+const eighth = 8
+
 // cutLong returns the sentences of a passage, those above the budget cut into
 // pieces that share stride tokens, so that whatever is no longer than stride
-// stands undivided in some piece.
+// stands undivided in some piece. stride is at most budget - budget/eighth.
 func cutLong(text string, u units, budget, stride int) []entail.Span {
 	var out []entail.Span
 	for _, s := range u.sentences {
 		for s.End-s.Start > budget {
-			end := wordBorder(text, u.tokens, s.Start+budget*3/4, s.Start+budget)
+			step := max(1, budget/eighth)
+			end := wordBorder(text, u.tokens, s.Start+max(budget*3/4, min(stride+step, budget-1)), s.Start+budget)
 			out = append(out, entail.Span{Start: s.Start, End: end})
-			// Each piece is at least an eighth of the budget further on.
-			next := max(s.Start+1, end-stride)
-			s.Start = wordBorder(text, u.tokens, max(s.Start+budget/8, next-budget/8), next)
+			next := max(s.Start+step, end-stride)
+			s.Start = wordBorder(text, u.tokens, max(s.Start+step, next-step), next)
 		}
 		out = append(out, s)
 	}
@@ -258,7 +292,7 @@ func pack(units []entail.Span, budget, overlap int) []entail.Span {
 }
 
 // fit makes sure of the window: a premise that counts for more tokens than its
-// tokens within the passage did is halved.
+// tokens within the passage did is cut into halves that share the window's stride.
 func (c *cutter) fit(r entail.Span, out []entail.Span) []entail.Span {
 	if r.End-r.Start <= 1 || c.count(c.chunk(r).premise) <= c.window.tokens {
 		return append(out, r)
@@ -266,7 +300,7 @@ func (c *cutter) fit(r entail.Span, out []entail.Span) []entail.Span {
 	quarter := (r.End - r.Start) / 4
 	mid := wordBorder(c.passages[c.passage].text, c.units[c.passage].tokens, r.Start+quarter, r.Start+max(1, 2*quarter))
 	out = c.fit(entail.Span{Start: r.Start, End: mid}, out)
-	return c.fit(entail.Span{Start: mid, End: r.End}, out)
+	return c.fit(entail.Span{Start: max(r.Start+max(1, quarter), mid-c.window.stride), End: r.End}, out)
 }
 
 // chunk builds the chunk of a range of tokens.
@@ -300,7 +334,8 @@ func characters(text string, s entail.Span) entail.Span {
 
 // titlePrefix is what stands before the text of each chunk of passage i: the
 // title and a blank line, as in CalVerT's documents. A title is cut to a
-// quarter of the window: it helps to read the text, it must not push it out.
+// quarter of the window, or to what a claim leaves that is to stand whole beside it:
+// it helps to read the text, it must not push it out.
 func (e *evidence) titlePrefix(i int, w window) (prefix string, shortened bool) {
 	title := squeeze(e.passages[i].title)
 	if w.minicheck != nil || title == "" {
@@ -308,8 +343,10 @@ func (e *evidence) titlePrefix(i int, w window) (prefix string, shortened bool) 
 	}
 	tokens := e.tokenizer.Spans(title)
 	limit := w.tokens / 4
-	shortened = len(tokens) > limit
-	if shortened {
+	if beside := w.tokens - slack - (w.stride*eighth+eighth-2)/(eighth-1); beside > 0 {
+		limit = min(limit, beside)
+	}
+	if shortened = len(tokens) > limit; shortened {
 		end := tokens[limit-1].End
 		for end < len(title) && !utf8.RuneStart(title[end]) {
 			end--
@@ -324,8 +361,9 @@ func joinTexts(a, b string) string { return a + "\n\n" + b }
 
 func (e *evidence) count(text string) int { return len(e.tokenizer.Spans(text)) }
 
-// halve cuts a chunk in two at the last blank of its first half; ok is false if
-// it is too short to cut.
+// halve cuts a chunk in two at the last blank of its first half. The halves share
+// the window's stride, so that a claim at the cut stands whole in one. ok is false
+// if the chunk is too short to cut.
 func (c chunk) halve() (first, second chunk, ok bool) {
 	text := c.by.passages[c.passage].text
 	mid := c.span.Start + (c.span.End-c.span.Start)/2
@@ -336,16 +374,27 @@ func (c chunk) halve() (first, second chunk, ok bool) {
 		mid = c.span.Start + i
 	}
 	mid = characters(text, entail.Span{Start: mid, End: mid}).Start
-	first, second = c.by.at(entail.Span{Start: c.span.Start, End: mid}), c.by.at(entail.Span{Start: mid, End: c.span.End})
+	first, second = c.by.at(entail.Span{Start: c.span.Start, End: mid}), c.by.at(entail.Span{Start: c.before(mid), End: c.span.End})
 	for _, half := range []*chunk{&first, &second} {
-		half.halved, half.fine, half.among = c.halved+1, c.fine, c.among
+		half.halved, half.fine, half.among, half.group = c.halved+1, c.fine, c.among, c.group
 	}
 	return first, second, true
 }
 
+// before is where the second half begins whose first ends at an offset: the
+// window's stride before it, but no more than an eighth of the chunk, so that halves
+// become short soon.
+func (c chunk) before(mid int) int {
+	tokens := c.by.units[c.passage].tokens
+	at, _ := slices.BinarySearchFunc(tokens, mid, func(t entail.Span, offset int) int { return cmp.Compare(t.Start, offset) })
+	start := min(mid, tokens[max(0, at-c.by.window.stride)].Start)
+	text := c.by.passages[c.passage].text
+	return characters(text, entail.Span{Start: max(start, mid-(mid-c.span.Start)/4), End: mid}).Start
+}
+
 const (
 	minHalf     = 16 // bytes
-	maxHalvings = 5
+	maxHalvings = 6
 )
 
 // estimate stands in for the tokenizer of a remote model. It counts high: a

@@ -1,6 +1,7 @@
 package grounding
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -11,11 +12,20 @@ import (
 	"plumbline/scorers/score"
 )
 
+// cutFor cuts evidence for a window without an end of time.
+func cutFor(t interface{ Fatalf(string, ...any) }, e *evidence, w window) *chunkSet {
+	set, err := e.cut(context.Background(), w)
+	if err != nil {
+		t.Fatalf("%v", err)
+	}
+	return set
+}
+
 func cutText(t *testing.T, text, title string, w window) []string {
 	t.Helper()
-	e := newEvidence([]passage{{title: title, text: text}}, entailtest.Words{}, newScorer(t).split)
+	e := newEvidence(t.Context(), []passage{{title: title, text: text}}, entailtest.Words{}, newScorer(t).split)
 	var out []string
-	for _, c := range e.cut(w).chunks {
+	for _, c := range cutFor(t, e, w).chunks {
 		out = append(out, c.premise)
 	}
 	return out

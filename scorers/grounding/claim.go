@@ -18,6 +18,7 @@ type claim struct {
 	text       string // the exact span, or the caller's text
 	hypothesis string // what is scored
 	plain      string // text without Markdown, for the flags
+	asked      bool   // hypothesis is a question with its answer
 	span       *textSpan
 	kind       plumblinev1.ClaimKind
 	// why is the reason why the claim is not scored; nil if it is.
@@ -55,9 +56,12 @@ func (c *counter) span(s entail.Span) *textSpan {
 // form is how the claims of a request become hypotheses.
 type form struct {
 	form     plumblinev1.ClaimForm
-	question string
+	question string // blanks squeezed
 	template string
 	allKinds bool
+	// tooLong is why no answer to the question is scored, if it is too long for the
+	// verifier's window.
+	tooLong *score.Missing
 }
 
 // answerClaims splits an answer into claims, or takes it whole if it is a
@@ -82,9 +86,11 @@ func (f form) answerClaims(s *splitter, text string) []claim {
 
 // said joins what sentences say.
 func said(sentences []sentence) string {
-	parts := make([]string, len(sentences))
-	for i, s := range sentences {
-		parts[i] = s.plain
+	var parts []string
+	for _, s := range sentences {
+		if s.plain != "" { // a citation
+			parts = append(parts, s.plain)
+		}
 	}
 	return strings.Join(parts, " ")
 }
@@ -132,8 +138,11 @@ func (f form) shape(c *claim, alone bool) {
 		c.why = score.MissingInput("claim_form is CLAIM_FORM_QA: give question")
 	case asked && f.template == "":
 		c.why = score.MissingInput("the verifier has no template for short answers: give a hypothesis or CLAIM_FORM_STATEMENT")
+	case (asked || decided) && f.tooLong != nil: // each claim would repeat the question
+		c.why = f.tooLong
 	case asked || decided:
-		c.hypothesis = strings.NewReplacer("{question}", squeeze(f.question), "{answer}", squeeze(c.plain)).Replace(f.template)
+		c.asked = true
+		c.hypothesis = strings.NewReplacer("{question}", f.question, "{answer}", squeeze(c.plain)).Replace(f.template)
 	}
 }
 

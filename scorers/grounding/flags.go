@@ -17,45 +17,101 @@ type mismatch struct {
 	text string
 }
 
-// maxMismatches bounds the details of one claim.
+// maxFacts is how many dates, quantities and names of a claim are compared, of
+// each: more than a sentence has.
+const maxFacts = 128
+
+// maxMismatches bounds the details of one claim, of each of these kinds.
 const maxMismatches = 32
+
+// told is what a text tells, for comparison with claims.
+type told struct {
+	dates      []date // each once
+	quantities map[string][]measure
+	words      folded
+}
+
+// measure is how a text has a number.
+type measure struct {
+	unit    string
+	ordinal bool
+}
+
+// reading keeps what was read of texts.
+type reading map[string]told
+
+func (r reading) of(text string) told {
+	t, ok := r[text]
+	if !ok {
+		t = tell(text)
+		r[text] = t
+	}
+	return t
+}
+
+// tell reads a text of evidence.
+func tell(text string) told {
+	f := readFacts(text)
+	t := told{quantities: map[string][]measure{}, words: foldedWords(text)}
+	seen := map[date]bool{}
+	for _, d := range f.dates {
+		if d.text = ""; !seen[d] {
+			seen[d] = true
+			t.dates = append(t.dates, d)
+		}
+	}
+	for _, q := range f.quantities {
+		for _, v := range q.values {
+			if m := (measure{q.unit, q.ordinal}); !slices.Contains(t.quantities[v], m) {
+				t.quantities[v] = append(t.quantities[v], m)
+			}
+		}
+	}
+	return t
+}
 
 // mismatches compares a claim with the evidence that decided it. It reads
 // numbers, dates, units and names by rules; what it cannot read it lets pass.
-func mismatches(claim, evidence string) []mismatch {
+func mismatches(claim string, evidence told) []mismatch {
+	c := readFacts(claim)
+	var dates, quantities, called []mismatch
+	for _, d := range c.dates[:min(len(c.dates), maxFacts)] {
+		if !slices.ContainsFunc(evidence.dates, d.within) {
+			dates = append(dates, mismatch{plumblinev1.Flag_FLAG_DATE_MISMATCH, d.text})
+		}
+	}
+	for _, q := range c.quantities[:min(len(c.quantities), maxFacts)] {
+		if flag := q.compare(evidence.quantities); flag != plumblinev1.Flag_FLAG_UNSPECIFIED && !q.loose {
+			quantities = append(quantities, mismatch{flag, q.text})
+		}
+	}
+	all := names(claim)
+	for _, name := range all[:min(len(all), maxFacts)] {
+		if !evidence.words.haveAll(name) {
+			called = append(called, mismatch{plumblinev1.Flag_FLAG_NAME_MISMATCH, name})
+		}
+	}
 	var out []mismatch
-	c, e := readFacts(claim), readFacts(evidence)
-	for _, d := range c.dates {
-		if !slices.ContainsFunc(e.dates, d.within) {
-			out = append(out, mismatch{plumblinev1.Flag_FLAG_DATE_MISMATCH, d.text})
-		}
+	for _, of := range [][]mismatch{dates, quantities, called} {
+		out = append(out, of[:min(len(of), maxMismatches)]...)
 	}
-	for _, q := range c.quantities {
-		if flag := q.compare(e.quantities); flag != plumblinev1.Flag_FLAG_UNSPECIFIED && !q.loose {
-			out = append(out, mismatch{flag, q.text})
-		}
-	}
-	words := foldedWords(evidence)
-	for _, name := range names(claim) {
-		if !words.haveAll(name) {
-			out = append(out, mismatch{plumblinev1.Flag_FLAG_NAME_MISMATCH, name})
-		}
-	}
-	return out[:min(len(out), maxMismatches)]
+	return out
 }
 
 // compare returns which flag a quantity of a claim raises against those of the
-// evidence: none if one of them has its value and no other unit.
-func (q quantity) compare(evidence []quantity) plumblinev1.Flag {
+// evidence, by their values: none if one of them has its value and no other unit.
+func (q quantity) compare(evidence map[string][]measure) plumblinev1.Flag {
 	flag := plumblinev1.Flag_FLAG_NUMBER_MISMATCH
-	for _, e := range evidence {
-		if e.ordinal && !q.ordinal || !slices.ContainsFunc(q.values, func(v string) bool { return slices.Contains(e.values, v) }) {
-			continue
+	for _, v := range q.values {
+		for _, e := range evidence[v] {
+			switch {
+			case e.ordinal && !q.ordinal:
+			case q.unit == "" || e.unit == "" || q.unit == e.unit:
+				return plumblinev1.Flag_FLAG_UNSPECIFIED
+			default:
+				flag = plumblinev1.Flag_FLAG_UNIT_MISMATCH
+			}
 		}
-		if q.unit == "" || e.unit == "" || q.unit == e.unit {
-			return plumblinev1.Flag_FLAG_UNSPECIFIED
-		}
-		flag = plumblinev1.Flag_FLAG_UNIT_MISMATCH
 	}
 	return flag
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	plumblinev1 "plumbline/proto/plumbline/v1"
 )
 
 func TestMismatches(t *testing.T) {
@@ -94,7 +96,7 @@ func TestMismatches(t *testing.T) {
 		{"I think I know.", "Nothing.", ""},
 	} {
 		var got []string
-		for _, m := range mismatches(c.claim, c.evidence) {
+		for _, m := range mismatches(c.claim, tell(c.evidence)) {
 			kind := strings.TrimSuffix(strings.TrimPrefix(m.flag.String(), "FLAG_"), "_MISMATCH")
 			got = append(got, kind+" "+m.text)
 		}
@@ -109,7 +111,12 @@ func TestMismatchesAreBounded(t *testing.T) {
 	for i := range 10_000 {
 		fmt.Fprintf(&claim, "%d ", 1000+i)
 	}
-	if n := len(mismatches(claim.String(), "Nothing.")); n != maxMismatches {
+	claim.WriteString("It was Ida Lind.")
+	found := mismatches(claim.String(), tell("Nothing."))
+	if last := found[len(found)-1]; last.flag != plumblinev1.Flag_FLAG_NAME_MISMATCH {
+		t.Errorf("the last of many is %v: other kinds must not push a name out", last)
+	}
+	if n := len(found) - 1; n != maxMismatches {
 		t.Errorf("%d mismatches", n)
 	}
 }

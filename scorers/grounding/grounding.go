@@ -109,16 +109,26 @@ func (s *Scorer) open(ctx context.Context, v entail.Verifier, opts options, pass
 		ss.model.Tokenizer = estimate{}
 	}
 	ss.languages = newLanguages(ss.model.Languages)
-	ss.form.template = ss.model.QATemplate
+	ss.form.template, ss.form.question = ss.model.QATemplate, squeeze(ss.form.question)
 	if ss.mode == modeMiniCheck {
 		rules, known := miniCheckFor(ss.model)
 		if !known && ss.fault == nil {
 			ss.warnings = append(ss.warnings, fmt.Sprintf("MODE_MINICHECK: by its name %q the verifier is none of MiniCheck's models; it is asked as their encoders are", ss.model.Name))
 		}
+		if _, estimated := ss.model.Tokenizer.(estimate); estimated && !rules.words {
+			ss.warnings = append(ss.warnings, "MODE_MINICHECK: the verifier gives no tokenizer, so that the chunks' tokens are estimated, high, and chunks are shorter than the reference's")
+		}
 		ss.rules = &rules
 		ss.multiHop = 0 // the reference has no joined passages
 	}
-	ss.evidence = newEvidence(passages, ss.model.Tokenizer, s.split)
+	ss.evidence = newEvidence(ctx, passages, ss.model.Tokenizer, s.split)
+	if err := ctx.Err(); err != nil {
+		ss.fault = ss.reason(err)
+		return ss
+	}
+	if q := ss.form.question; len(q) > maxTokenBytes*ss.claimRoom() || ss.evidence.count(q) > ss.claimRoom() {
+		ss.form.tooLong = score.TooLong("the question is longer than the %d tokens that the verifier's window leaves for question and answer", ss.claimRoom())
+	}
 	ss.inspect()
 	return ss
 }
@@ -218,11 +228,11 @@ const grain = 32
 // would take more than half of the longest pair, or leave too little room.
 func (ss *session) windowOf(hypothesis string) (_ window, ok bool) {
 	tokens := ss.evidence.count(hypothesis)
-	room := ss.room()
-	if tokens > room/2 {
+	room, limit := ss.room(), ss.claimRoom()
+	if tokens > limit {
 		return window{}, false
 	}
-	claim := min((tokens+grain-1)/grain*grain, room/2)
+	claim := min((tokens+grain-1)/grain*grain, limit)
 	w := window{tokens: room - claim, minicheck: ss.rules}
 	if ss.rules != nil {
 		return w, w.tokens >= minWindow
@@ -240,24 +250,50 @@ func (ss *session) windowOf(hypothesis string) (_ window, ok bool) {
 	// A claim that the evidence has word for word stands whole in some chunk,
 	// even where a sentence is cut and where the claim has several sentences.
 	w.stride = claim
-	w.overlap = max(ss.overlap, min(len(ss.split.sentences(hypothesis))-1, maxOverlap))
+	w.overlap = max(ss.overlap, steps(len(ss.split.sentences(hypothesis))-1))
 	return w, w.tokens >= minWindow
+}
+
+// steps rounds the overlap that a claim's sentences ask for up to a few values, so
+// that claims share chunks.
+func steps(overlap int) int {
+	switch {
+	case overlap <= 4:
+		return overlap
+	case overlap <= 8:
+		return 8
+	}
+	return maxOverlap
 }
 
 const (
 	maxOverlap = 16
+	// maxTokenBytes is how many bytes a token of running text has at most. A text
+	// with fewer tokens for its length is none.
+	maxTokenBytes = 16
 	// minWindow is the least room for evidence, in tokens, with which scoring
 	// makes sense.
 	minWindow = 8
 )
 
 // room is how many tokens premise and hypothesis may have together.
-func (ss *session) room() int { return max(0, ss.model.MaxTokens-ss.model.PairOverhead) }
+func (ss *session) room() int {
+	most := ss.model.MaxTokens
+	if ss.rules != nil {
+		most = min(most, ss.rules.maxTokens)
+	}
+	return max(0, most-ss.model.PairOverhead)
+}
 
-// parts returns what is scored of a hypothesis: the whole, or its pieces where
-// it is too long for the verifier's window or MiniCheck's rules ask for them.
-func (ss *session) parts(hypothesis string) ([]string, *score.Missing) {
-	if ss.rules != nil && ss.rules.splitClaims {
+// claimRoom is how many tokens a hypothesis may have.
+func (ss *session) claimRoom() int { return ss.room() / 2 }
+
+// parts returns what is scored of a claim: its whole hypothesis, or the pieces of
+// that where it is too long for the verifier's window or MiniCheck's rules ask for
+// them. A question is not cut from its answer.
+func (ss *session) parts(c claim) ([]string, *score.Missing) {
+	hypothesis := c.hypothesis
+	if ss.rules != nil && ss.rules.splitClaims && !c.asked {
 		if sentences := ss.split.sentences(hypothesis); len(sentences) > 1 {
 			parts := make([]string, len(sentences))
 			for i, s := range sentences {
@@ -266,9 +302,12 @@ func (ss *session) parts(hypothesis string) ([]string, *score.Missing) {
 			return parts, nil
 		}
 	}
-	limit := ss.room() / 2
+	limit := ss.claimRoom()
 	if ss.evidence.count(hypothesis) <= limit {
 		return []string{hypothesis}, nil
+	}
+	if c.asked {
+		return nil, score.TooLong("question and answer are longer than the %d tokens that the verifier's window leaves for them", limit)
 	}
 	parts := splitLong(ss.split, ss.model.Tokenizer, hypothesis, limit)
 	if parts == nil {

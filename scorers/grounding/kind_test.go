@@ -1,9 +1,11 @@
 package grounding
 
 import (
+	"strings"
 	"testing"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/scorers/entail"
 )
 
 func TestShortAnswers(t *testing.T) {
@@ -40,6 +42,33 @@ func TestAnswersThatLookLikeGreetings(t *testing.T) {
 	}
 	if c := (form{}).answerClaims(s.split, "Hey Jude"); len(c) != 1 || c[0].kind != plumblinev1.ClaimKind_CLAIM_KIND_GREETING {
 		t.Errorf("%+v", c)
+	}
+}
+
+// TestQuestionsAreNotCutFromTheirAnswers: what does not fit the window is too long,
+// and citations alone answer nothing.
+func TestQuestionsAreNotCutFromTheirAnswers(t *testing.T) {
+	long := strings.Repeat("It is a long story. ", 60) + "Where is it?"
+	for _, c := range []struct {
+		question, answer, text string
+		want                   plumblinev1.Status
+	}{
+		{long, "Paris", "", plumblinev1.Status_STATUS_TOO_LONG},
+		{long, "", "Paris", plumblinev1.Status_STATUS_TOO_LONG},
+		{"Where is it? " + strings.Repeat("x", 10_000), "Paris", "", plumblinev1.Status_STATUS_TOO_LONG},
+		{"Where is it?", strings.Repeat("In Paris. ", 200), "", plumblinev1.Status_STATUS_TOO_LONG},
+		{"Where is it?", "[1]\n\n[2]", "", plumblinev1.Status_STATUS_NOT_A_CLAIM},
+		{"Where is it?", "Paris", "", plumblinev1.Status_STATUS_OK},
+	} {
+		req := evidenceOf("It is in Paris.")
+		req.Question, req.Answer, req.ClaimForm = c.question, c.answer, plumblinev1.ClaimForm_CLAIM_FORM_QA
+		if c.text != "" {
+			req.Claims = []*plumblinev1.Claim{{Text: c.text}}
+		}
+		r := newScorer(t).Score(t.Context(), described{Verifier: neutral(), change: func(d *entail.Description) { d.QATemplate = "{question} {answer}" }}, req)
+		if len(r.GetClaims()) != 1 || r.GetClaims()[0].GetStatus() != c.want {
+			t.Errorf("%.20q, %.20q: %v, want %v", c.question, c.answer+c.text, r.GetClaims(), c.want)
+		}
 	}
 }
 

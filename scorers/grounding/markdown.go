@@ -278,7 +278,7 @@ func (r *reader) row(start, end int) {
 		r.undecided(end)
 		r.beginTable(false)
 	case delimiter.MatchString(r.text[start:end]):
-		if r.table == len(r.blocks)-1 {
+		if r.table == len(r.blocks)-1 && r.last().kind != blockHeading {
 			r.nameColumns(end)
 		}
 		r.last().below = end

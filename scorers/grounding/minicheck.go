@@ -17,7 +17,7 @@ type miniCheckRules struct {
 	// splitClaims says that a claim is scored sentence by sentence and gets
 	// the least support among them.
 	splitClaims bool
-	// maxTokens is the reference's input limit.
+	// maxTokens is the reference's limit of a pair, even where the verifier takes more.
 	maxTokens int
 }
 

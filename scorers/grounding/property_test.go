@@ -105,7 +105,7 @@ func FuzzSplit(f *testing.F) {
 		checkClaims(t, text, form{}.answerClaims(s.split, text))
 		for _, st := range s.split.sentences(text) {
 			kindOf(st)
-			mismatches(st.plain, text)
+			mismatches(st.plain, tell(text))
 		}
 	})
 }
@@ -113,7 +113,7 @@ func FuzzSplit(f *testing.F) {
 // checkChunks fails unless the chunks are exact spans that fit the window and
 // together have every token.
 func checkChunks(t interface{ Fatalf(string, ...any) }, e *evidence, w window) {
-	set := e.cut(w)
+	set := cutFor(t, e, w)
 	if set.covered != e.tokens {
 		t.Fatalf("%d of %d tokens are covered", set.covered, e.tokens)
 	}
@@ -140,7 +140,7 @@ func TestChunksCoverAllEvidence(t *testing.T) {
 		if rapid.Bool().Draw(t, "estimate") {
 			tokenizer = estimate{}
 		}
-		e := newEvidence(passages, tokenizer, s.split)
+		e := newEvidence(t.Context(), passages, tokenizer, s.split)
 		w := window{
 			tokens:  rapid.IntRange(minWindow, 60).Draw(t, "tokens"),
 			stride:  rapid.IntRange(0, 30).Draw(t, "stride"),
@@ -170,7 +170,7 @@ func FuzzChunk(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text, title string, tokens, stride int) {
 		text, title = strings.ToValidUTF8(text, "�"), strings.ToValidUTF8(title, "�")
 		w := window{tokens: minWindow + int(uint(tokens)%500), stride: int(uint(stride) % 500)}
-		checkChunks(t, newEvidence([]passage{{title: title, text: text}}, entailtest.Words{}, s.split), w)
+		checkChunks(t, newEvidence(t.Context(), []passage{{title: title, text: text}}, entailtest.Words{}, s.split), w)
 	})
 }
 
@@ -199,6 +199,29 @@ func TestWordForWordSupport(t *testing.T) {
 			}
 			if c := got.GetCoverage(); c.GetTokensScored() != c.GetTokens() {
 				t.Errorf("%d of %d tokens scored", c.GetTokensScored(), c.GetTokens())
+			}
+		}
+	}
+}
+
+// TestLongClaimsStandWholeInSomeChunk, wherever they stand in a sentence without
+// end, beside a title as well.
+func TestLongClaimsStandWholeInSomeChunk(t *testing.T) {
+	s := newScorer(t)
+	v := described{Verifier: contains(), change: func(d *entail.Description) { d.MaxTokens, d.TrainedTokens, d.FineTokens = 512, 160, 56 }}
+	words := make([]string, 700)
+	for i := range words {
+		words[i] = fmt.Sprintf("w%d", i)
+	}
+	for _, title := range []string{"", strings.Repeat("title ", 40)} {
+		for _, length := range []int{20, 33, 47, 60, 64, 70, 120, 200, 220} {
+			req := &plumblinev1.ScoreGroundingRequest{Evidence: []*plumblinev1.Evidence{{Title: title, Text: strings.Join(words, " ")}}}
+			for at := 0; at+length <= len(words); at += 7 {
+				req.Claims = append(req.Claims, &plumblinev1.Claim{Text: strings.Join(words[at:at+length], " ")})
+			}
+			r := s.Score(t.Context(), v, req)
+			if got := r.GetSupportRate().GetValue(); got != 1 || int(r.GetScored()) != len(req.GetClaims()) {
+				t.Errorf("title of %d bytes, claims of %d words: %.2f of %d are supported", len(title), length, got, len(req.GetClaims()))
 			}
 		}
 	}

@@ -201,13 +201,16 @@ func whole(b block, says string) ([]sentence, int) {
 	return out, 0
 }
 
-// rowSays puts a table's row into words: "column: cell; column: cell".
+// rowSays puts a table's row into words: "column: cell; column: cell". The names
+// of the columns may be as long as the row and then some: many rows repeat them.
 func rowSays(text string, b block) string {
 	var parts []string
+	room := b.span.End - b.span.Start + namesRoom
 	for i, cell := range cells(text, b.span) {
 		switch {
 		case cell == "":
-		case i < len(b.columns) && b.columns[i] != "":
+		case i < len(b.columns) && b.columns[i] != "" && len(b.columns[i]) <= room:
+			room -= len(b.columns[i])
 			parts = append(parts, b.columns[i]+": "+cell)
 		default:
 			parts = append(parts, cell)
@@ -215,6 +218,9 @@ func rowSays(text string, b block) string {
 	}
 	return strings.Join(parts, "; ")
 }
+
+// namesRoom is how many bytes of column names a row of whatever length may repeat.
+const namesRoom = 2000
 
 // cells returns what the cells of a table's row say. A bar after a backslash is
 // part of its cell.

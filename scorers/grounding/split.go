@@ -11,6 +11,8 @@ import (
 	uax29 "github.com/clipperhouse/uax29/v2/sentences"
 	"github.com/neurosnap/sentences"
 	"github.com/neurosnap/sentences/english"
+
+	"plumbline/scorers/entail"
 )
 
 // splitter finds the ends of sentences: Punkt (Kiss and Strunk 2006,
@@ -128,12 +130,23 @@ func hasWord(text string) bool { return strings.IndexFunc(text, isWord) >= 0 }
 // that an answer splits in the same places while it is being written. lines are
 // the line breaks that end a sentence whatever stands before them.
 func (s *splitter) ends(text string, lines []int) []int {
+	thin := thinned(text)
+	borders := slices.Clone(lines)
+	for _, b := range s.borders(thin.text) {
+		borders = append(borders, thin.source(b))
+	}
+	slices.Sort(borders)
+	return append(joinWordless(text, slices.Compact(borders)), len(text))
+}
+
+// borders returns where the libraries end sentences, in no particular order.
+func (s *splitter) borders(text string) []int {
 	latin, other := scripts(text)
 	var cuts []int
 	if other {
 		cuts = uaxEnds(text)
 	}
-	borders := slices.Clone(lines)
+	borders := slices.Clone(cuts)
 	if latin || !other {
 		start := 0
 		for _, end := range append(cuts, len(text)) {
@@ -141,9 +154,32 @@ func (s *splitter) ends(text string, lines []int) []int {
 			start = end
 		}
 	}
-	borders = append(borders, cuts...)
-	slices.Sort(borders)
-	return append(joinWordless(text, slices.Compact(borders)), len(text))
+	return borders
+}
+
+// maxBetween is how many blanks, brackets, quotation marks and combining marks in a
+// row the libraries are given: at each of them they read the others again.
+const maxBetween = 32
+
+// thinned is a text without what is beyond maxBetween of such a row.
+func thinned(text string) plain {
+	var drop []mark
+	count := 0
+	for i, r := range text {
+		if !between(r) {
+			count = 0
+			continue
+		}
+		if count++; count > maxBetween {
+			drop = append(drop, mark{Span: entail.Span{Start: i, End: i + utf8.RuneLen(r)}})
+		}
+	}
+	return newPlain(text, entail.Span{End: len(text)}, drop)
+}
+
+func between(r rune) bool {
+	return unicode.IsSpace(r) || strings.ContainsRune(`"'❛❜❝❞❟❠`, r) ||
+		unicode.In(r, unicode.Ps, unicode.Pe, unicode.Pi, unicode.Pf, unicode.M, unicode.Cf)
 }
 
 // punktEnds returns Punkt's borders inside text[start:end] that do not follow

@@ -74,6 +74,7 @@ type stream struct {
 	id        string
 	session   *session
 	text      strings.Builder // the answer so far
+	full      bool            // a piece was refused: what follows it would stand in its place
 	rest      int             // where the first sentence stands that is not settled
 	continued bool            // rest is inside a paragraph
 	nextRead  int             // the length of text at which to read again
@@ -141,7 +142,7 @@ func (st *stream) ready(c *plumblinev1.Claim) {
 
 // delta takes the next piece of the answer.
 func (st *stream) delta(piece string) {
-	if st.text.Len()+len(piece) > maxStreamBytes {
+	if st.full = st.full || st.text.Len()+len(piece) > maxStreamBytes; st.full {
 		st.refuse("RESOURCE_EXHAUSTED", fmt.Sprintf("an answer has at most %d bytes", maxStreamBytes), "answer_delta")
 		return
 	}
@@ -177,7 +178,7 @@ func (st *stream) read() {
 // because alone it would be read in another way: as a short answer.
 func (st *stream) mayStayAlone(text string, s sentence) bool {
 	alone, first := st.session.form.sentenceClaim(text, s, true), st.session.form.sentenceClaim(text, s, false)
-	return alone.hypothesis != first.hypothesis || alone.kind != first.kind
+	return alone.hypothesis != first.hypothesis || alone.kind != first.kind || (alone.why == nil) != (first.why == nil)
 }
 
 func (st *stream) sentence(text string, s sentence, alone bool) {

@@ -94,7 +94,8 @@ func TestStreamVerdictsComeEarly(t *testing.T) {
 }
 
 // TestStreamRefusesAndGoesOn: messages that cannot be used cost an error frame
-// and nothing else.
+// and nothing else, but for a piece of the answer: what follows it would be read as
+// if it stood in its place.
 func TestStreamRefusesAndGoesOn(t *testing.T) {
 	p := newPipe()
 	done := p.run(t.Context(), newScorer(t), neutral())
@@ -102,7 +103,7 @@ func TestStreamRefusesAndGoesOn(t *testing.T) {
 	beam.Answers = []string{"a"}
 	for _, f := range []*plumblinev1.StreamScoreGroundingRequest{
 		deltaFrame("too early"), startFrame(beam), startFrame(evidenceOf("Paris is in France.")), startFrame(evidenceOf("again")),
-		deltaFrame(strings.Repeat("x", maxStreamBytes+1)), deltaFrame("Paris is in France."),
+		deltaFrame("Paris is "), deltaFrame(strings.Repeat("x", maxStreamBytes+1)), deltaFrame("in France."), claimFrame("", "Paris is in France."),
 	} {
 		p.frames <- f
 	}
@@ -117,13 +118,14 @@ func TestStreamRefusesAndGoesOn(t *testing.T) {
 		case r.GetError() != nil:
 			codes = append(codes, r.GetError().GetCode()+" "+r.GetError().GetField())
 		case r.GetClaim() != nil:
-			verdicts = append(verdicts, r.GetClaim().GetVerdict().String())
+			verdicts = append(verdicts, r.GetClaim().GetText()+" "+r.GetClaim().GetVerdict().String())
 		}
 	}
-	if got := strings.Join(codes, ", "); got != "INVALID_ARGUMENT frame, INVALID_ARGUMENT start.answers, INVALID_ARGUMENT start, RESOURCE_EXHAUSTED answer_delta" {
+	if got := strings.Join(codes, ", "); got != "INVALID_ARGUMENT frame, INVALID_ARGUMENT start.answers, INVALID_ARGUMENT start, RESOURCE_EXHAUSTED answer_delta, RESOURCE_EXHAUSTED answer_delta" {
 		t.Errorf("errors: %s", got)
 	}
-	if got := strings.Join(verdicts, ", "); got != "VERDICT_SUPPORTED" {
+	slices.Sort(verdicts)
+	if got := strings.Join(verdicts, ", "); got != "Paris is VERDICT_SUPPORTED, Paris is in France. VERDICT_SUPPORTED" {
 		t.Errorf("verdicts: %s", got)
 	}
 }

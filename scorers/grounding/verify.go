@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
@@ -30,9 +29,8 @@ type job struct {
 	left    int // pairs without an answer
 	best    hit // highest support
 	against hit // highest contradiction in the coarse cut
-	// hops is the best chunk of the coarse cut for each set of passages that share
-	// one, so that a text which several passages have does not stand for them all.
-	hops map[string]hit
+	// hops is the best chunk of the coarse cut for each group of chunks, so that a text which several passages have does not stand for them all.
+	hops map[int]hit
 	two  bool // the verifier knows no contradiction
 	err  error
 }
@@ -62,7 +60,7 @@ func (v *verification) run(ctx context.Context, jobs []*job) {
 	for _, j := range jobs {
 		j.left = len(j.set.chunks)
 		if j.multiHop > 1 {
-			j.hops = map[string]hit{}
+			j.hops = map[int]hit{}
 		}
 	}
 	v.askAll(ctx, func(yield func(pair) bool) {
@@ -198,9 +196,8 @@ func (j *job) take(p pair, r entail.Result) {
 		return // joined passages contradict where one of them does, and a sentence out of its context contradicts much
 	}
 	if j.hops != nil {
-		among := fmt.Sprint(p.chunk.among)
-		if best := j.hops[among]; !best.ok || rank(support, best) < 0 {
-			j.hops[among] = support
+		if best := j.hops[p.chunk.group]; !best.ok || rank(support, best) < 0 {
+			j.hops[p.chunk.group] = support
 		}
 	}
 	j.two = j.two || !s.ThreeClass
