@@ -226,10 +226,10 @@ func (e *Engine) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch,
 	if err := e.queue.enter(); err != nil {
 		return entail.Batch{}, err
 	}
-	defer e.queue.leave()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	t := &tally{call: newCall(ctx, e.slots, len(pairs))}
+	defer e.queue.leave(t.call)
 	t.call.account.Enter()
 	defer t.call.account.Leave()
 	t.batch.Results = make([]entail.Result, len(pairs))

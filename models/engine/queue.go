@@ -19,6 +19,7 @@ type call struct {
 	pairs   int             // that the call has in all
 	jobs    []job           // wait for a worker; guarded by the queue's lock
 	arrived int             // its place among all calls; guarded by the queue's lock
+	came    int             // how many turns there had been; guarded likewise
 }
 
 func newCall(ctx context.Context, slots, pairs int) *call {
@@ -54,8 +55,10 @@ const (
 // so that none waits longer for it (shortest job first; Conway, Maxwell and Miller,
 // Theory of Scheduling, 1967). Calls beyond short rank alike until they have had as
 // much and share the model from then on (least attained service; Kleinrock, Queueing
-// Systems II, 1976). One turn in inTurn goes to the request that has had the most, so
-// that no stream of small calls starves a large one.
+// Systems II, 1976). One turn in inTurn goes, by turns, to the request that has had the
+// most and to the call that has waited longest for its size (highest response ratio;
+// Brinch Hansen, Short-term scheduling in multiprogramming systems, 1971), so that no
+// stream of smaller calls starves any.
 // The queue is bounded: maxCalls calls, each with as many jobs as its channel
 // of outcomes has room for.
 type queue struct {
@@ -90,9 +93,13 @@ func (q *queue) enter() error {
 	return nil
 }
 
-func (q *queue) leave() {
+// leave lets a call go, with the jobs of it that still wait.
+func (q *queue) leave(c *call) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	if at := slices.Index(q.line, c); at >= 0 {
+		q.line, c.jobs = slices.Delete(q.line, at, at+1), nil
+	}
 	q.calls--
 	if q.closed && q.calls == 0 {
 		q.wake.Broadcast()
@@ -104,7 +111,7 @@ func (q *queue) push(c *call, j job) {
 	defer q.mu.Unlock()
 	if c.arrived == 0 {
 		q.arrivals++
-		c.arrived = q.arrivals
+		c.arrived, c.came = q.arrivals, q.turns
 	}
 	c.jobs = append(c.jobs, j)
 	if len(c.jobs) == 1 {
@@ -143,11 +150,14 @@ func (q *queue) next() (*call, job, bool) {
 
 // favoured is the place in the line of the call that gives the next job.
 func (q *queue) favoured() int {
-	rank := func(c *call) int { return max(c.account.Had(), min(c.pairs, short)) }
-	if q.turns%inTurn == inTurn-1 {
-		rank = func(c *call) int { return -c.account.Had() }
+	rank := func(c *call) float64 { return float64(max(c.account.Had(), min(c.pairs, short))) }
+	switch q.turns % (2 * inTurn) {
+	case inTurn - 1:
+		rank = func(c *call) float64 { return -float64(c.account.Had()) }
+	case 2*inTurn - 1:
+		rank = func(c *call) float64 { return -float64(q.turns-c.came) / float64(c.pairs) }
 	}
-	best, least := 0, 0
+	best, least := 0, 0.0
 	for i, c := range q.line {
 		if r := rank(c); i == 0 || r < least || r == least && c.arrived < q.line[best].arrived {
 			best, least = i, r
