@@ -86,25 +86,60 @@ type stream struct {
 	cost   cost
 }
 
+// received is a message or what came in place of one.
+type received struct {
+	frame *plumblinev1.StreamScoreGroundingRequest
+	err   error
+}
+
+// last says that no message follows.
+func (r received) last() bool { return r.err != nil || r.frame.GetFinish() != nil }
+
+// messages receives until the last message, beside the work on those before it: a
+// defect ends the stream even while its caller waits for an answer. The caller of
+// Stream ends a recv that is under way then by returning.
+func (st *stream) messages(recv func() (*plumblinev1.StreamScoreGroundingRequest, error)) <-chan received {
+	out := make(chan received)
+	go func() {
+		for {
+			var r received
+			r.frame, r.err = recv()
+			select {
+			case out <- r:
+			case <-st.ctx.Done():
+				return
+			}
+			if r.last() {
+				return
+			}
+		}
+	}()
+	return out
+}
+
 // receive handles messages until the answer is complete.
 func (st *stream) receive(recv func() (*plumblinev1.StreamScoreGroundingRequest, error)) error {
+	messages := st.messages(recv)
 	for {
-		frame, err := recv()
-		if errors.Is(err, io.EOF) || err == nil && frame.GetFinish() != nil {
-			if st.session == nil {
-				st.refuse("INVALID_ARGUMENT", "the stream ended without a start", "frame")
-				return nil
-			}
+		var r received
+		select {
+		case r = <-messages:
+		case <-st.ctx.Done():
+			return context.Cause(st.ctx)
+		}
+		switch {
+		case r.err != nil && !errors.Is(r.err, io.EOF):
+			return fmt.Errorf("receive: %w", r.err)
+		case st.ctx.Err() != nil:
+			return context.Cause(st.ctx)
+		case r.last() && st.session == nil:
+			st.refuse("INVALID_ARGUMENT", "the stream ended without a start", "frame")
+			return nil
+		case r.last():
 			st.finish()
 			return nil
 		}
-		if err != nil {
-			return fmt.Errorf("receive: %w", err)
-		}
-		if st.ctx.Err() != nil {
-			return context.Cause(st.ctx)
-		}
-		st.handle(frame)
+		st.handle(r.frame)
 	}
 }
 

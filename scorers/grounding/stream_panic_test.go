@@ -44,3 +44,29 @@ func TestPanicOfAVerifierEndsTheStreamAlone(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// TestADefectEndsAStreamWhoseCallerWaits for the verdict, and sends nothing.
+func TestADefectEndsAStreamWhoseCallerWaits(t *testing.T) {
+	scorer, err := grounding.New()
+	if err != nil {
+		t.Fatal(err)
+	}
+	over := make(chan struct{})
+	defer close(over)
+	first := true
+	recv := func() (*plumblinev1.StreamScoreGroundingRequest, error) {
+		if !first {
+			<-over
+			return nil, io.EOF
+		}
+		first = false
+		return &plumblinev1.StreamScoreGroundingRequest{Frame: &plumblinev1.StreamScoreGroundingRequest_Start{Start: &plumblinev1.ScoreGroundingRequest{
+			Evidence: []*plumblinev1.Evidence{{Text: "The bridge opened in 1932."}},
+			Claims:   []*plumblinev1.Claim{{Text: "It opened in 1932."}},
+		}}}, nil
+	}
+	err = scorer.Stream(t.Context(), broken{}, recv, func(*plumblinev1.StreamScoreGroundingResponse) error { return nil })
+	if err == nil || !strings.Contains(err.Error(), "out of order") {
+		t.Errorf("got %v", err)
+	}
+}

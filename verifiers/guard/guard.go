@@ -29,9 +29,10 @@ const (
 
 // Config bounds what is asked of a verifier.
 type Config struct {
-	// MaxCalls is how many calls may be inside at once; at least 1.
+	// MaxCalls is how many calls may be inside at once, while others wait; at least 1.
 	MaxCalls int
-	// Timeout bounds a call with all its attempts; 0 leaves that to the caller.
+	// Timeout bounds a call with its wait and all its attempts; 0 leaves that to the
+	// caller.
 	Timeout time.Duration
 	// Retries is how many further attempts a call may make.
 	Retries int
@@ -102,16 +103,21 @@ func newBreaker(config Config) *gobreaker.CircuitBreaker[entail.Batch] {
 // State is the breaker's state of the moment.
 func (v *Verifier) State() State { return v.breaker.State() }
 
-// Verify implements entail.Verifier. With MaxCalls calls inside it is
-// entail.ErrBusy; with the breaker open, entail.ErrUnavailable.
+// Verify implements entail.Verifier. Where MaxCalls calls are inside for as long as
+// the call may take it is entail.ErrBusy; with the breaker open, entail.ErrUnavailable.
 func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
-	if !v.calls.TryAcquire(1) {
+	bounded, cancel := v.bound(ctx)
+	defer cancel()
+	// One request makes many calls at once, so that the limit is met by few: more
+	// than it lets in is no failure.
+	if v.calls.Acquire(bounded, 1) != nil {
+		if err := ctx.Err(); err != nil {
+			return entail.Batch{}, err
+		}
 		return entail.Batch{}, entail.ErrBusy
 	}
 	defer v.calls.Release(1)
 	v.budget.deposit()
-	bounded, cancel := v.bound(ctx)
-	defer cancel()
 	batch, err := v.attempts(bounded, func() (entail.Batch, error) { return v.next.Verify(bounded, pairs) })
 	if err != nil {
 		return entail.Batch{}, v.outcome(ctx, err)

@@ -352,23 +352,32 @@ func TestDescriptionsThatFailCount(t *testing.T) {
 	})
 }
 
-func TestCallsBeyondTheLimitAreBusyAtOnce(t *testing.T) {
+// TestCallsBeyondTheLimitWait for those inside as long as a call may take.
+func TestCallsBeyondTheLimitWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		b := &backend{verify: func(context.Context) error { <-release; return nil }}
 		config := defaults()
 		config.MaxCalls = 3
 		v := guard.New(b, config)
-		done := make(chan error, 3)
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		done := make(chan error, 4)
 		for range 3 {
 			go func() { _, err := v.Verify(t.Context(), pair); done <- err }()
 		}
 		synctest.Wait()
-		if _, err := v.Verify(t.Context(), pair); !errors.Is(err, entail.ErrBusy) || b.calls.Load() != 3 {
-			t.Errorf("the fourth call: %v", err)
+		if _, err := v.Verify(short, pair); !errors.Is(err, context.DeadlineExceeded) || b.calls.Load() != 3 {
+			t.Errorf("a call that cannot wait: %v", err)
 		}
+		begun := time.Now()
+		if _, err := v.Verify(t.Context(), pair); !errors.Is(err, entail.ErrBusy) || time.Since(begun) != config.Timeout {
+			t.Errorf("a call that waits in vain: %v after %v", err, time.Since(begun))
+		}
+		go func() { _, err := v.Verify(t.Context(), pair); done <- err }()
+		synctest.Wait()
 		close(release)
-		for range 3 {
+		for range 4 {
 			if err := <-done; err != nil {
 				t.Error(err)
 			}

@@ -175,7 +175,8 @@ func (v *Verifier) failure(ctx context.Context, err error) error {
 	case v.closed.Load():
 		return entail.ErrClosed
 	case status.Code(err) == codes.DeadlineExceeded && expiring(ctx):
-		return context.DeadlineExceeded
+		<-ctx.Done() // whose end callers look at
+		return ctx.Err()
 	default:
 		return classify(err)
 	}
