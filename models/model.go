@@ -102,8 +102,12 @@ func (m *Manifest) Digest() string {
 	if m.OneText != nil {
 		decisive["one_text"] = m.OneText
 	}
-	if m.FineTokens != 0 { // no pair's answer, but the support that is made of them
+	// How evidence is cut decides no pair's answer, but the support made of them.
+	if m.FineTokens != 0 {
 		decisive["fine_tokens"] = m.FineTokens
+	}
+	if m.TrainedMaxTokens != 0 && m.TrainedMaxTokens < m.MaxTokens {
+		decisive["trained_max_tokens"] = m.TrainedMaxTokens
 	}
 	if m.Decoder != nil {
 		decisive["decoder"] = m.Decoder

@@ -247,10 +247,12 @@ func TestDigestFollowsWhatDecidesAnAnswer(t *testing.T) {
 		t.Errorf("digest = %q", base)
 	}
 	for field, value := range map[string]any{
-		"classes":     []string{"entailment", "not_entailment"},
-		"max_tokens":  511,
-		"inputs":      []string{"input_ids"},
-		"qa_template": "",
+		"classes":            []string{"entailment", "not_entailment"},
+		"max_tokens":         511,
+		"inputs":             []string{"input_ids"},
+		"qa_template":        "",
+		"fine_tokens":        56,
+		"trained_max_tokens": 160,
 	} {
 		if digest(field, value) == base {
 			t.Errorf("another %s leaves the digest as it was", field)

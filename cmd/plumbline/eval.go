@@ -125,11 +125,16 @@ func (a *app) eval(command *cobra.Command, f *evalFlags, paths []string) error {
 	if err != nil {
 		return err
 	}
-	// The comparison is read first: a wrong file is known before hours of
-	// scoring.
+	// The comparison is read first, and the outputs tried: a wrong file is known
+	// before hours of scoring.
 	against, err := f.readAgainst()
 	if err != nil {
 		return err
+	}
+	for flag, name := range map[string]string{"--out": f.out, "--markdown": f.markdown, "--report": f.report} {
+		if err := files.TryOutput(name); err != nil {
+			return fmt.Errorf("%s: %w", flag, err)
+		}
 	}
 	log, rows, err := a.evalRows(command, f, cfg, paths)
 	if err != nil {
@@ -144,7 +149,11 @@ func (a *app) eval(command *cobra.Command, f *evalFlags, paths []string) error {
 		return err
 	}
 	if against != nil {
-		comparison, err := evaluation.Compare(rows, against.Select(evaluate.Selection{}), f.options)
+		others, err := against.Select(evaluate.Selection{})
+		if err != nil {
+			return fmt.Errorf("--against: %w", err)
+		}
+		comparison, err := evaluation.Compare(rows, others, f.options)
 		if err != nil {
 			return fmt.Errorf("--against: %w", err)
 		}
@@ -172,8 +181,8 @@ func (a *app) evalRows(command *cobra.Command, f *evalFlags, cfg config.Config, 
 		if err != nil {
 			return nil, nil, fmt.Errorf("--scores: %w", err)
 		}
-		rows := log.Select(f.selection)
-		return log, rows, nil
+		rows, err := log.Select(f.selection)
+		return log, rows, err
 	}
 	f.selection.MaxLine = cfg.Limits.MaxMessageBytes
 	pairs, err := evaluate.Read(paths, f.selection)
@@ -192,11 +201,11 @@ func (a *app) evalRows(command *cobra.Command, f *evalFlags, cfg config.Config, 
 	return log, rows, nil
 }
 
-// evalScore scores the pairs that the log does not have. The verifier is only
-// opened if there are any.
+// evalScore scores the pairs that the log does not have. If it has all, one is asked
+// for again to see that the scores are this verifier's.
 func (a *app) evalScore(command *cobra.Command, f *evalFlags, cfg config.Config, log *evaluate.Log, pairs []evaluate.Pair) error {
 	pending, err := evaluate.Pending(log, pairs)
-	if err != nil || len(pending) == 0 {
+	if err != nil {
 		return err
 	}
 	backend, name, err := a.evalBackend(command, f, cfg)
@@ -208,9 +217,12 @@ func (a *app) evalScore(command *cobra.Command, f *evalFlags, cfg config.Config,
 	// want to wait.
 	defer context.AfterFunc(a.force, func() { os.Exit(exitInterrupted) })()
 	bar := progress.New(a.err, len(pending), !f.quiet && !f.noProgress && progress.IsTerminal(a.err))
-	err = evaluate.Job{
-		Scorer: backend, Log: log, Mode: f.mode, Claims: f.claims, Verifier: name, Parallel: f.parallel, Done: bar.Add,
-	}.Run(command.Context(), pending)
+	job := evaluate.Job{Scorer: backend, Log: log, Mode: f.mode, Claims: f.claims, Verifier: name, Parallel: f.parallel, Done: bar.Add}
+	if len(pending) == 0 {
+		err = job.Agree(command.Context(), pairs)
+	} else {
+		err = job.Run(command.Context(), pending)
+	}
 	bar.Close()
 	if command.Context().Err() != nil {
 		if !f.quiet {

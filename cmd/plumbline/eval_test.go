@@ -58,6 +58,12 @@ func TestEvalMeasuresTheModel(t *testing.T) {
 		}
 	}
 
+	// The same scores are no other mode's, although nothing is left to score.
+	other := plumbline(t, "", "eval", at("mill.dev.jsonl"), "--limit", "40", "--scores", at("scores"), "--claims", "split")
+	if other.code != 2 || !strings.Contains(other.stderr, "use another file") {
+		t.Errorf("%+v", other)
+	}
+
 	// A host of the same model, in a process of its own, answers alike.
 	host := plumbline(t, "", "eval", at("mill.dev.jsonl"), "--limit", "40", "--bootstrap", "50", "--verifier", "exec:"+binary+" verifier --onnxruntime-lib "+library)
 	if host.code != 0 || fmt.Sprint(fields(t, host.stdout)["sets"]) != fmt.Sprint(answer["sets"]) {
@@ -100,6 +106,7 @@ func TestEvalSaysWhatIsWrong(t *testing.T) {
 		"both standard output":        {at("good.jsonl"), "--markdown", "-", "--out", "-"},
 		"neither an address nor":      {at("good.jsonl"), "--verifier", "mine"},
 		"no file is the set \"wice\"": {at("good.jsonl"), "--sets", "wice"},
+		"--report: ":                  {at("good.jsonl"), "--report", at("absent/report.html")},
 	} {
 		got := plumbline(t, "", append([]string{"eval"}, arguments...)...)
 		if got.code != 2 || !strings.Contains(got.stderr, want) || got.stdout != "" {

@@ -66,7 +66,7 @@ Exit codes: 0 the model is there; 2 it could not be pulled; 130 interrupted.`,
 	flags := command.Flags()
 	flags.StringVar(&f.name, "name", "", "`NAME` to keep the model under; by default OWNER/NAME, or the last part of the URL")
 	flags.StringVar(&f.hub, "hub", cmp.Or(os.Getenv(hubEnv), hub.DefaultBase), "`URL` of the hub ("+hubEnv+")")
-	flags.StringVar(&f.digest, "digest", "", "`DIGEST` that the model must have, as list shows it")
+	flags.StringVar(&f.digest, "digest", "", "`DIGEST` that the model must have, as list --json shows it")
 	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` with a token for the server of SOURCE")
 	flags.BoolVar(&f.quiet, "quiet", false, "write nothing but why the model could not be pulled")
 	flags.BoolVar(&f.noProgress, "no-progress", false, "draw no progress bar (none is drawn if standard error is no terminal)")
@@ -224,7 +224,8 @@ func newModelsVerify(a *app, store func() *hub.Store) *cobra.Command {
 		Long: `Verify reads every byte of the named models, or of all, and compares sizes and
 SHA-256 with the manifest.
 
-Exit codes: 0 all are whole; 1 some are not; 2 wrong usage; 130 interrupted.`,
+Exit codes: 0 all are whole; 1 some are not; 2 one is not there, or the folder of
+models cannot be read; 130 interrupted.`,
 		Example: `  plumbline models verify
   plumbline models verify some-owner/minicheck-roberta-large`,
 		RunE: func(command *cobra.Command, names []string) error {
@@ -237,6 +238,9 @@ Exit codes: 0 all are whole; 1 some are not; 2 wrong usage; 130 interrupted.`,
 				err := store().Verify(command.Context(), name)
 				if command.Context().Err() != nil {
 					return &ended{exitInterrupted}
+				}
+				if errors.Is(err, hub.ErrAbsent) {
+					return err
 				}
 				if err != nil {
 					damaged = true

@@ -635,6 +635,59 @@ func TestRemoveDeletesOneModelAndNothingElse(t *testing.T) {
 	}
 }
 
+// TestAModelTakesNoOthersPlace: a name that is the folder of other models, or that
+// lies in a model's folder, is refused before anything is downloaded.
+func TestAModelTakesNoOthersPlace(t *testing.T) {
+	w, store := newWeb(t, 1), hub.NewStore(t.TempDir())
+	for _, name := range []string{"owner/made", "alone"} {
+		if _, err := store.Pull(t.Context(), quick(), w.source(t), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before := w.requests[weights]
+	for _, name := range []string{"owner", "alone/made"} {
+		if _, err := store.Pull(t.Context(), quick(), w.source(t), name); err == nil || !strings.Contains(err.Error(), "give another name") {
+			t.Errorf("pulled as %s: %v", name, err)
+		}
+	}
+	if w.requests[weights] != before {
+		t.Error("something was downloaded")
+	}
+	// What a pull under such a name left is removed, and nothing else.
+	if err := os.MkdirAll(filepath.Join(store.Dir(), ".partial", "owner"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Remove("owner"); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := store.List(); err != nil || len(entries) != 2 {
+		t.Errorf("left: %v, %v", entries, err)
+	}
+}
+
+func TestAFolderThatIsNotThereIsNoEmptyOne(t *testing.T) {
+	if _, err := hub.NewStore(filepath.Join(t.TempDir(), "absent")).List(); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestAWeakTagDoesNotStopAResume: If-Range takes strong tags only.
+func TestAWeakTagDoesNotStopAResume(t *testing.T) {
+	w, store := newWeb(t, 1), hub.NewStore(t.TempDir())
+	w.serve = func(out http.ResponseWriter, r *http.Request, n int) {
+		out.Header().Set("ETag", `W/"weak"`)
+		if n < 2 {
+			w.breakOff(out, r, 70_000)
+		}
+		w.send(out, r, w.files[weights])
+	}
+	e, err := w.pull(t, store, quick())
+	w.whole(t, store, e, err)
+	if len(w.ranges) != 2 || offset2(w.ranges[1]) == 0 {
+		t.Errorf("ranges asked: %q", w.ranges)
+	}
+}
+
 func TestListShowsAModelThatCannotBeRead(t *testing.T) {
 	w, store := newWeb(t, 1), hub.NewStore(t.TempDir())
 	e, err := w.pull(t, store, quick())

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -81,6 +82,9 @@ func (s *Store) Pull(ctx context.Context, p Puller, source Source, name string) 
 		return Entry{}, err
 	}
 	defer unlock()
+	if err := s.vacant(name); err != nil {
+		return Entry{}, err
+	}
 	data, manifest, err := p.manifest(ctx, source)
 	if err != nil {
 		return Entry{}, err
@@ -175,7 +179,8 @@ func (p *Puller) get(ctx context.Context, url string, from int64, etag string) (
 	}
 	if from > 0 {
 		request.Header.Set("Range", "bytes="+strconv.FormatInt(from, 10)+"-")
-		if etag != "" {
+		// A weak tag never matches; the digest tells whether the parts belong together.
+		if etag != "" && !strings.HasPrefix(etag, "W/") {
 			request.Header.Set("If-Range", etag)
 		}
 	}

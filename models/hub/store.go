@@ -32,6 +32,8 @@ import (
 // with a point are the store's own: downloads under way and locks.
 type Store struct {
 	dir string
+	// named says that a user named the folder, so that it must be there.
+	named bool
 }
 
 // DefaultDir is the user's folder of models.
@@ -40,10 +42,11 @@ func DefaultDir() string { return filepath.Join(xdg.DataHome, "plumbline", "mode
 // NewStore returns the store in a folder, which need not exist yet; empty means
 // DefaultDir.
 func NewStore(dir string) *Store {
-	if dir == "" {
+	named := dir != ""
+	if !named {
 		dir = DefaultDir()
 	}
-	return &Store{dir: dir}
+	return &Store{dir: dir, named: named}
 }
 
 // Dir is the store's folder.
@@ -87,8 +90,8 @@ func Find(dir string) string {
 	if _, err := os.Stat(dir); err == nil || checkName(dir) != nil {
 		return dir
 	}
-	if path := NewStore("").path(dir); exists(filepath.Join(path, models.ManifestName)) {
-		return path
+	if store := NewStore(""); store.has(dir) {
+		return store.path(dir)
 	}
 	return dir
 }
@@ -102,6 +105,13 @@ func exists(path string) bool {
 
 // List returns the models by name.
 func (s *Store) List() ([]Entry, error) {
+	// A pattern matches nothing in a folder that cannot be read.
+	if _, err := os.ReadDir(s.dir); err != nil {
+		if !s.named && errors.Is(err, fs.ErrNotExist) {
+			return nil, nil // nothing was pulled yet
+		}
+		return nil, err
+	}
 	var entries []Entry
 	for _, pattern := range []string{"*", "*/*"} {
 		found, err := fs.Glob(os.DirFS(s.dir), pattern+"/"+models.ManifestName)
@@ -145,7 +155,7 @@ func (s *Store) Get(name string) (Entry, error) {
 	if err := checkName(name); err != nil {
 		return Entry{}, err
 	}
-	if !exists(filepath.Join(s.path(name), models.ManifestName)) {
+	if !s.has(name) {
 		return Entry{}, s.absent(name)
 	}
 	e := s.read(name)
@@ -216,7 +226,7 @@ func (s *Store) Remove(name string) error {
 	}
 	defer unlock()
 	partial := s.partial(name)
-	if !exists(partial) && !exists(filepath.Join(s.path(name), models.ManifestName)) {
+	if !exists(partial) && !s.has(name) {
 		return s.absent(name)
 	}
 	trash, err := s.setAside(name)
@@ -226,15 +236,35 @@ func (s *Store) Remove(name string) error {
 	return errors.Join(os.RemoveAll(trash), os.RemoveAll(partial), s.tidy(name))
 }
 
+// ErrAbsent is the kind of the error for a model that the store does not have.
+var ErrAbsent = errors.New("there is no model")
+
 func (s *Store) absent(name string) error {
-	return fmt.Errorf("there is no model %s in %s", name, s.dir)
+	return fmt.Errorf("%w %s in %s", ErrAbsent, name, s.dir)
+}
+
+// vacant says whether a model may stand under a name: neither inside another
+// model's folder nor in place of a folder that holds something else.
+func (s *Store) vacant(name string) error {
+	if owner, _, found := strings.Cut(name, "/"); found && s.has(owner) {
+		return fmt.Errorf("%s is a model in %s, and %s would stand in its folder: give another name", owner, s.dir, name)
+	}
+	if exists(s.path(name)) && !s.has(name) {
+		return fmt.Errorf("%s is a folder of something else in %s: give another name", name, s.dir)
+	}
+	return nil
+}
+
+// has says whether the store has a model by this name.
+func (s *Store) has(name string) bool {
+	return exists(filepath.Join(s.path(name), models.ManifestName))
 }
 
 // setAside takes a model out of its place in one step, so that nobody finds half
 // of it, and returns the folder that holds it; empty if there was none.
 func (s *Store) setAside(name string) (trash string, err error) {
 	path := s.path(name)
-	if !exists(path) {
+	if !s.has(name) {
 		return "", nil
 	}
 	if err := os.MkdirAll(filepath.Join(s.dir, partialDir), 0o755); err != nil {

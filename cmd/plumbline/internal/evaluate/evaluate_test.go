@@ -258,7 +258,13 @@ func TestARunThatFailedGoesOnWhereItWas(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rows := kept.Select(evaluate.Selection{})
+		rows, err := kept.Select(evaluate.Selection{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := kept.Select(evaluate.Selection{Sets: []string{"t"}}); err == nil || !strings.Contains(err.Error(), `no set "t"`) {
+			t.Errorf("a set that is not there: %v", err)
+		}
 		if len(rows) != 40 || kept.Run() != (evaluate.Run{Verifier: "fake", Digest: "d", Mode: "plumbline", Claims: "whole"}) {
 			t.Errorf("the file has %d rows of %v", len(rows), kept.Run())
 		}
@@ -277,6 +283,41 @@ func TestALogDoesNotMixRuns(t *testing.T) {
 	pairs[2].Claim = "Claim 2 is another one."
 	if _, _, err := run(t, name, &fake{digest: "d"}, pairs); err == nil || !strings.Contains(err.Error(), `id "r2"`) {
 		t.Errorf("another claim of the same id: %v", err)
+	}
+}
+
+// TestAWholeLogIsOfOneRunToo: where nothing is left to score, another model's
+// scores are not taken for this one's, and a label that was corrected counts.
+func TestAWholeLogIsOfOneRunToo(t *testing.T) {
+	pairs := read(t, all, write(t, "s.jsonl", lines(10)))
+	name := filepath.Join(t.TempDir(), "scores")
+	if _, _, err := run(t, name, &fake{digest: "d"}, pairs); err != nil {
+		t.Fatal(err)
+	}
+	pairs[3].Row.Label = !pairs[3].Row.Label
+	rows, log, err := run(t, name, &fake{digest: "d"}, pairs)
+	if err != nil || rows[3].Label != pairs[3].Row.Label {
+		t.Errorf("the label is %v, %v", rows[3].Label, err)
+	}
+	for want, job := range map[string]evaluate.Job{
+		"":                 {Scorer: &fake{digest: "d"}, Log: log, Claims: evaluate.Whole},
+		"fake (other; ":    {Scorer: &fake{digest: "other"}, Log: log, Claims: evaluate.Whole},
+		"claims split)":    {Scorer: &fake{digest: "d"}, Log: log, Claims: evaluate.Split},
+		"mode minicheck, ": {Scorer: &fake{digest: "d"}, Log: log, Claims: evaluate.Whole, Mode: plumblinev1.ScoreGroundingRequest_MODE_MINICHECK},
+	} {
+		if err := job.Agree(t.Context(), pairs); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+	other, err := evaluate.OpenLog(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := evaluate.OpenLog(name); err == nil || !strings.Contains(err.Error(), "another run") {
+		t.Errorf("two runs on one file: %v", err)
+	}
+	if err := other.Close(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -313,7 +354,8 @@ func TestAnInterruptedRunKeepsWhatIsDone(t *testing.T) {
 	if err := job.Run(ctx, pairs); !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
 	}
-	if n := len(log.Select(evaluate.Selection{})); n != int(done.Load()) || n < 10 || n == 40 {
+	kept, err := log.Select(evaluate.Selection{})
+	if n := len(kept); err != nil || n != int(done.Load()) || n < 10 || n == 40 {
 		t.Errorf("%d rows kept, %d done", n, done.Load())
 	}
 }

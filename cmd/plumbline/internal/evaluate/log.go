@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
+
+	"github.com/gofrs/flock"
 
 	"plumbline/scorers/evaluation"
 )
@@ -60,6 +63,7 @@ type key struct{ set, id string }
 type Log struct {
 	mu      sync.Mutex
 	file    *os.File // nil if nothing is kept
+	lock    *flock.Flock
 	run     *Run
 	rows    map[key]evaluation.Row
 	pairs   map[key]string
@@ -78,6 +82,10 @@ func OpenLog(name string) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
+	l.lock = flock.New(name)
+	if held, err := l.lock.TryLock(); err != nil || !held {
+		return nil, errors.Join(fmt.Errorf("%s: another run writes to it", name), err, file.Close())
+	}
 	whole, err := l.read(file)
 	if err == nil {
 		err = file.Truncate(whole)
@@ -86,7 +94,7 @@ func OpenLog(name string) (*Log, error) {
 		_, err = file.Seek(whole, io.SeekStart)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), file.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), l.lock.Unlock(), file.Close())
 	}
 	l.file = file
 	return l, nil
@@ -151,15 +159,25 @@ func (l *Log) take(line []byte) error {
 }
 
 // has says whether the log has a pair's row, and fails if the row of that name
-// was another pair.
+// was another pair. A label that has changed is taken over: no score depends on it.
 func (l *Log) has(p Pair) (bool, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	known, ok := l.pairs[key{p.Row.Set, p.Row.ID}]
-	if ok && known != p.Digest() {
+	k := key{p.Row.Set, p.Row.ID}
+	known, ok := l.pairs[k]
+	if !ok {
+		return false, nil
+	}
+	if known != p.Digest() {
 		return false, fmt.Errorf("--scores: set %s, id %q was another text or had another document when it was scored: use another file", p.Row.Set, p.Row.ID)
 	}
-	return ok, nil
+	row := l.rows[k]
+	if row.Label == p.Row.Label {
+		return true, nil
+	}
+	row.Label = p.Row.Label
+	l.rows[k] = row
+	return true, l.write(entry{Row: &row, Pair: known})
 }
 
 // begin says what the scores to come are made by. It fails if those in the log
@@ -232,8 +250,9 @@ func (l *Log) Rows(pairs []Pair) []evaluation.Row {
 	return rows
 }
 
-// Select returns the rows of a selection.
-func (l *Log) Select(s Selection) []evaluation.Row {
+// Select returns the rows of a selection. It fails if a set that the selection names
+// is not there.
+func (l *Log) Select(s Selection) ([]evaluation.Row, error) {
 	bySet := map[string][]evaluation.Row{}
 	for _, r := range l.rows {
 		if s.includes(r.Set) {
@@ -241,10 +260,15 @@ func (l *Log) Select(s Selection) []evaluation.Row {
 		}
 	}
 	var rows []evaluation.Row
-	for _, of := range bySet {
+	unused := slices.Clone(s.Sets)
+	for set, of := range bySet {
+		unused = slices.DeleteFunc(unused, func(wanted string) bool { return means(wanted, set) })
 		rows = append(rows, sample(s, of, func(r evaluation.Row) evaluation.Row { return r })...)
 	}
-	return rows
+	if len(unused) > 0 {
+		return nil, fmt.Errorf("--sets: --scores has no set %q", unused[0])
+	}
+	return rows, nil
 }
 
 // Close closes the file.
@@ -252,5 +276,5 @@ func (l *Log) Close() error {
 	if l.file == nil {
 		return nil
 	}
-	return l.file.Close()
+	return errors.Join(l.lock.Unlock(), l.file.Close())
 }

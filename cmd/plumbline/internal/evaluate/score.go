@@ -119,16 +119,28 @@ func (j Job) score(ctx context.Context, p Pair) (asked int, err error) {
 	default:
 		row.Reason = support.GetReason()
 	}
-	model := response.GetModel()
-	run := Run{
-		Verifier: model.GetName(), Digest: model.GetDigest(), Claims: j.Claims,
-		Mode: modeName(j.Mode),
-	}
-	if err := j.Log.begin(run); err != nil {
+	if err := j.Log.begin(j.run(response)); err != nil {
 		return 0, err
 	}
 	coverage := response.GetCoverage()
 	return int(coverage.GetPairs()) - int(coverage.GetCacheHits()), j.Log.add(row, p.Digest())
+}
+
+// run is what the response was made by.
+func (j Job) run(response *plumblinev1.ScoreGroundingResponse) Run {
+	model := response.GetModel()
+	return Run{Verifier: model.GetName(), Digest: model.GetDigest(), Claims: j.Claims, Mode: modeName(j.Mode)}
+}
+
+// Agree asks for the shortest of pairs that the log has all scores of, and fails if
+// those were made by something else.
+func (j Job) Agree(ctx context.Context, pairs []Pair) error {
+	of := order(pairs)
+	response, err := j.Scorer.ScoreGrounding(ctx, j.request(of[len(of)-1]))
+	if err != nil {
+		return err
+	}
+	return j.Log.begin(j.run(response))
 }
 
 // request asks for one pair. A labelled claim that is taken whole is a claim

@@ -56,6 +56,24 @@ func CreateOutput(name, input string, stdout io.Writer) (io.WriteCloser, error) 
 	return sink{Writer: packed, closers: []io.Closer{packed, file}}, nil
 }
 
+// TryOutput says whether CreateOutput could make a file by this name. A file that is
+// there stays as it is.
+func TryOutput(name string) error {
+	if name == "" || isStandard(name) {
+		return nil
+	}
+	_, before := os.Stat(name)
+	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644)
+	if err != nil {
+		return err
+	}
+	err = file.Close()
+	if errors.Is(before, os.ErrNotExist) {
+		err = errors.Join(err, os.Remove(name))
+	}
+	return err
+}
+
 func same(a, b string) bool {
 	first, errFirst := os.Stat(a)
 	second, errSecond := os.Stat(b)
