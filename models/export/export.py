@@ -341,10 +341,23 @@ def engine_difference(plumbline, out, rows):
 
 
 def export(options):
-    folder, out = options.folder, options.out
+    """Makes the folder. Its files get their places when all of them are there and
+    right, the manifest last."""
+    options.out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=options.out, prefix=".export-") as scratch:
+        made = Path(scratch, "model")
+        made.mkdir()
+        said = make(options, made)
+        for file in sorted(made.iterdir(), key=lambda file: file.name == "manifest.json"):
+            file.replace(options.out / file.name)
+    print(f"{options.out}: {said}")
+
+
+def make(options, out):
+    """Writes the folder's files and checks them; returns what they are."""
+    folder = options.folder
     if options.plumbline and not shutil.which(options.plumbline):
         raise Refused(f"--plumbline: there is no program {options.plumbline}; build it with `make setup build`")
-    out.mkdir(parents=True, exist_ok=True)
     tokenizer = open_tokenizer(folder, out / "tokenizer.json")
     config, model = open_model(folder)
     p = plan(config, tokenizer, options)
@@ -371,7 +384,7 @@ def export(options):
         print(f"plumbline: support within {support:.2g}")
         if not support <= tolerance:
             raise Refused(f"plumbline's support differs by {support:.2g}, more than {tolerance:.2g}")
-    print(f"{out}: {target.name}, {target.stat().st_size / 1e6:.1f} MB, classes {', '.join(p.classes)}, at most {p.max_tokens} tokens")
+    return f"{target.name}, {target.stat().st_size / 1e6:.1f} MB, classes {', '.join(p.classes)}, at most {p.max_tokens} tokens"
 
 
 def store(graph, target, weights):

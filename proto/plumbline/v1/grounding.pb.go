@@ -1686,7 +1686,8 @@ type StreamScoreGroundingRequest_Start struct {
 }
 
 type StreamScoreGroundingRequest_AnswerDelta struct {
-	// The next piece of the answer, cut anywhere between characters.
+	// The next piece of the answer, cut anywhere between characters. After one that is
+	// refused all later ones are: they would be read as if they stood in its place.
 	AnswerDelta string `protobuf:"bytes,2,opt,name=answer_delta,json=answerDelta,proto3,oneof"`
 }
 

@@ -642,7 +642,8 @@ class StreamScoreGroundingRequestDict(TypedDict, total=False):
     start: v1.ScoreGroundingRequest | ScoreGroundingRequestDict | None
     """Evidence and options; its claims, if any, are scored at once."""
     answer_delta: str
-    """The next piece of the answer, cut anywhere between characters."""
+    """The next piece of the answer, cut anywhere between characters. After one that is refused all
+    later ones are: they would be read as if they stood in its place."""
     claim: v1.Claim | ClaimDict | None
     """A ready claim."""
     finish: v1.StreamFinish | StreamFinishDict | None
