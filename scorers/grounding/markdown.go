@@ -120,16 +120,10 @@ func (r *reader) line(start, end int, rest bool) {
 	if m := quoteLine.FindString(line); m != "" && !rest {
 		start, line, quoted = start+len(m), line[len(m):], true
 	}
+	if r.open && !rest && r.relabelled(start, end) {
+		return
+	}
 	trimmed := strings.TrimSpace(line)
-	if r.open && !rest && underline.MatchString(line) && r.title(trimmed[0] == '=') {
-		r.last().kind, r.last().closed, r.last().below, r.open = blockHeading, complete, end, false
-		return
-	}
-	if r.open && !rest && r.names(start, end) {
-		r.beginTable(true)
-		r.nameColumns(end)
-		return
-	}
 	empty := !rest && (trimmed == "" || ruleLine.MatchString(line))
 	if empty && !complete {
 		return
@@ -146,20 +140,43 @@ func (r *reader) line(start, end int, rest bool) {
 		r.open = false
 	case rest:
 		r.last().span.End = end
-	case isFence(trimmed):
-		r.listing(start, end, trimmed, quoted)
-	case isRow:
+	case isRow && !isFence(trimmed):
 		r.row(start, end)
+	default:
+		r.begin(start, end, quoted)
+	}
+}
+
+// relabelled says whether the line text[start:end] says what the open paragraph
+// above it is, a title or the names of columns, and makes it that.
+func (r *reader) relabelled(start, end int) bool {
+	line := r.text[start:end]
+	if underline.MatchString(line) && r.title(strings.TrimSpace(line)[0] == '=') {
+		r.last().kind, r.last().closed, r.last().below, r.open = blockHeading, r.complete(end), end, false
+		return true
+	}
+	if r.names(start, end) {
+		r.beginTable(true)
+		r.nameColumns(end)
+		return true
+	}
+	return false
+}
+
+// begin takes a line of text that is no row: it begins a listing, a heading, an item
+// or a paragraph, or goes on with the open one.
+func (r *reader) begin(start, end int, quoted bool) {
+	line := r.text[start:end]
+	item := itemLine.FindString(line)
+	said := strings.TrimSpace(line[len(item):])
+	switch {
+	case isFence(said):
+		r.listing(start+len(item), end, said, quoted)
 	case headingLine.MatchString(line):
 		start += len(headingLine.FindString(line))
-		r.add(block{kind: blockHeading, span: entail.Span{Start: start, End: end}, closed: complete})
-	case itemLine.MatchString(line):
-		start += len(itemLine.FindString(line))
-		if said := strings.TrimSpace(r.text[start:end]); isFence(said) {
-			r.listing(start, end, said, quoted)
-			return
-		}
-		r.add(block{span: entail.Span{Start: start, End: end}, quoted: quoted, lines: 1})
+		r.add(block{kind: blockHeading, span: entail.Span{Start: start, End: end}, closed: r.complete(end)})
+	case item != "":
+		r.add(block{span: entail.Span{Start: start + len(item), End: end}, quoted: quoted, lines: 1})
 		r.undecided(end)
 		r.open = true
 	case r.open && len(r.blocks) > 0:
