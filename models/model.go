@@ -97,8 +97,7 @@ func (m *Manifest) Digest() string {
 		"max_tokens":  m.MaxTokens,
 		"qa_template": m.QATemplate,
 	}
-	// What a model does not have leaves no trace, so that models from before
-	// these fields keep their digests.
+	// What a model does not have leaves no trace.
 	if m.OneText != nil {
 		decisive["one_text"] = m.OneText
 	}

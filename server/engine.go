@@ -31,7 +31,9 @@ const (
 // OpenEngine opens the embedded model as the settings describe it, behind its
 // cache and with equal pairs in flight sharing one run.
 func OpenEngine(cfg config.Config, log *slog.Logger) (verifiers.Backend, error) {
-	return openBackend(context.Background(), cfg, config.DefaultVerifier(config.Embedded, ""), guard.Observer{}, log)
+	v := config.DefaultVerifier(config.Embedded, "")
+	v.MaxCalls = cfg.Verifier.MaxCalls
+	return openBackend(context.Background(), cfg, v, guard.Observer{}, log)
 }
 
 // openBackend opens a verifier with all that stands in front of it.
@@ -43,7 +45,7 @@ func openBackend(ctx context.Context, cfg config.Config, v config.NamedVerifier,
 	options := address.Options{ModelDir: cfg.Model.Dir, TLS: remote.TLS(v.TLS), Log: log}
 	options.Engine.Library = cfg.ONNXRuntime.Lib
 	options.Engine.Workers = cfg.Verifier.Workers
-	options.Engine.MaxCalls = cfg.Verifier.MaxCalls
+	options.Engine.MaxCalls = v.MaxCalls + 1 // the guard's limit, and a probe
 	backend, err := at.Open(ctx, options)
 	if err != nil {
 		return nil, err

@@ -41,7 +41,7 @@ type outcome struct {
 }
 
 const (
-	// inTurn says that one turn in so many is kept for calls of many pairs.
+	// inTurn says that one turn in so many is kept for calls that rank high.
 	inTurn = 8
 	// short is the most pairs of a call that is served as a whole.
 	short = 32

@@ -249,7 +249,7 @@ func (s *Store) vacant(name string) error {
 	if owner, _, found := strings.Cut(name, "/"); found && s.has(owner) {
 		return fmt.Errorf("%s is a model in %s, and %s would stand in its folder: give another name", owner, s.dir, name)
 	}
-	if exists(s.path(name)) && !s.has(name) {
+	if left, err := os.ReadDir(s.path(name)); err == nil && len(left) > 0 && !s.has(name) {
 		return fmt.Errorf("%s is a folder of something else in %s: give another name", name, s.dir)
 	}
 	return nil
@@ -317,6 +317,9 @@ func (s *Store) lock(name string) (unlock func(), err error) {
 // place puts a whole model in its place. One that was there is set aside just
 // before, and comes back if this one cannot take its place.
 func (s *Store) place(name, from string) error {
+	if err := s.vacant(name); err != nil { // another pull may have ended meanwhile
+		return err
+	}
 	path := s.path(name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

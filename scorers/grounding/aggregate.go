@@ -219,7 +219,7 @@ func (ss *session) summarize(claims []graded, spent cost) result {
 	}
 	r.chunks = len(distinct)
 	if shortened > 0 {
-		r.warnings = append(slices.Clip(r.warnings), fmt.Sprintf("titles cut to a quarter of the verifier's window: %d", shortened))
+		r.warnings = append(slices.Clip(r.warnings), fmt.Sprintf("titles cut to leave room for evidence and claims: %d", shortened))
 	}
 	for s := range spent.scored {
 		r.tokensScored = max(r.tokensScored, s.covered)

@@ -222,7 +222,7 @@ func (c *cutter) ranges() []entail.Span {
 		ranges = c.miniCheckRanges(*rules)
 	} else {
 		budget := max(1, c.window.tokens-c.count(c.prefix)-slack)
-		stride := min(c.window.stride, budget-budget/eighth)
+		stride := min(c.window.stride, budget-budget/stepsOfBudget)
 		ranges = pack(cutLong(c.passages[c.passage].text, c.units[c.passage], budget, stride), budget, c.window.overlap)
 	}
 	var fitting []entail.Span
@@ -237,18 +237,18 @@ func (c *cutter) ranges() []entail.Span {
 // mark the beginning of a text).
 const slack = 2
 
-// eighth is the part of its budget by which each piece of a cut sentence is at
-// least further on than the one before.
-const eighth = 8
+// stepsOfBudget is into how many parts a budget is divided, by one of which each piece of a
+// cut sentence is at least further on than the one before.
+const stepsOfBudget = 8
 
 // cutLong returns the sentences of a passage, those above the budget cut into
 // pieces that share stride tokens, so that whatever is no longer than stride
-// stands undivided in some piece. stride is at most budget - budget/eighth.
+// stands undivided in some piece. stride is at most budget - budget/stepsOfBudget.
 func cutLong(text string, u units, budget, stride int) []entail.Span {
 	var out []entail.Span
 	for _, s := range u.sentences {
 		for s.End-s.Start > budget {
-			step := max(1, budget/eighth)
+			step := max(1, budget/stepsOfBudget)
 			end := wordBorder(text, u.tokens, s.Start+max(budget*3/4, min(stride+step, budget-1)), s.Start+budget)
 			out = append(out, entail.Span{Start: s.Start, End: end})
 			next := max(s.Start+step, end-stride)
@@ -292,7 +292,8 @@ func pack(units []entail.Span, budget, overlap int) []entail.Span {
 }
 
 // fit makes sure of the window: a premise that counts for more tokens than its
-// tokens within the passage did is cut into halves that share the window's stride.
+// tokens within the passage did is cut into halves that share as much of the window's
+// stride as leaves each of them shorter.
 func (c *cutter) fit(r entail.Span, out []entail.Span) []entail.Span {
 	if r.End-r.Start <= 1 || c.count(c.chunk(r).premise) <= c.window.tokens {
 		return append(out, r)
@@ -343,7 +344,9 @@ func (e *evidence) titlePrefix(i int, w window) (prefix string, shortened bool) 
 	}
 	tokens := e.tokenizer.Spans(title)
 	limit := w.tokens / 4
-	if beside := w.tokens - slack - (w.stride*eighth+eighth-2)/(eighth-1); beside > 0 {
+	// The least budget with a step besides the stride is 8/7 of the stride, rounded up.
+	least := (w.stride*stepsOfBudget + stepsOfBudget - 2) / (stepsOfBudget - 1)
+	if beside := w.tokens - slack - least; beside > 0 {
 		limit = min(limit, beside)
 	}
 	if shortened = len(tokens) > limit; shortened {
@@ -362,8 +365,8 @@ func joinTexts(a, b string) string { return a + "\n\n" + b }
 func (e *evidence) count(text string) int { return len(e.tokenizer.Spans(text)) }
 
 // halve cuts a chunk in two at the last blank of its first half. The halves share
-// the window's stride, so that a claim at the cut stands whole in one. ok is false
-// if the chunk is too short to cut.
+// as much of the window's stride as before allows, so that a short claim at the cut
+// stands whole in one. ok is false if the chunk is too short to cut.
 func (c chunk) halve() (first, second chunk, ok bool) {
 	text := c.by.passages[c.passage].text
 	mid := c.span.Start + (c.span.End-c.span.Start)/2
@@ -387,7 +390,7 @@ func (c chunk) halve() (first, second chunk, ok bool) {
 func (c chunk) before(mid int) int {
 	tokens := c.by.units[c.passage].tokens
 	at, _ := slices.BinarySearchFunc(tokens, mid, func(t entail.Span, offset int) int { return cmp.Compare(t.Start, offset) })
-	start := min(mid, tokens[max(0, at-c.by.window.stride)].Start)
+	start := min(mid, tokens[min(max(0, at-c.by.window.stride), len(tokens)-1)].Start)
 	text := c.by.passages[c.passage].text
 	return characters(text, entail.Span{Start: max(start, mid-(mid-c.span.Start)/4), End: mid}).Start
 }

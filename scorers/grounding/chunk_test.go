@@ -59,7 +59,7 @@ func TestALongTitleIsCutWithAWarning(t *testing.T) {
 		warnings string
 	}{
 		{10, "[]"},
-		{200, "[titles cut to a quarter of the verifier's window: 1]"},
+		{200, "[titles cut to leave room for evidence and claims: 1]"},
 	} {
 		req := evidenceOf("One two three.")
 		req.Claims = []*plumblinev1.Claim{{Text: "One two three."}, {Text: longClaim(8)}}

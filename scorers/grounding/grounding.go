@@ -247,8 +247,9 @@ func (ss *session) windowOf(hypothesis string) (_ window, ok bool) {
 	if fine := max(ss.model.FineTokens, claim*3/2, minWindow); ss.mode == modeOwn && ss.model.FineTokens > 0 && fine < w.tokens {
 		w.fine = fine
 	}
-	// A claim that the evidence has word for word stands whole in some chunk,
-	// even where a sentence is cut and where the claim has several sentences.
+	// A claim that the evidence has word for word stands whole in some chunk if it
+	// has up to seven eighths of the window, even where a sentence is cut and where
+	// the claim has several sentences.
 	w.stride = claim
 	w.overlap = max(ss.overlap, steps(len(ss.split.sentences(hypothesis))-1))
 	return w, w.tokens >= minWindow

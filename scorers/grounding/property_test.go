@@ -204,7 +204,7 @@ func TestWordForWordSupport(t *testing.T) {
 	}
 }
 
-// TestLongClaimsStandWholeInSomeChunk, wherever they stand in a sentence without
+// TestLongClaimsStandWholeInSomeChunk, up to seven eighths of the window, wherever they stand in a sentence without
 // end, beside a title as well.
 func TestLongClaimsStandWholeInSomeChunk(t *testing.T) {
 	s := newScorer(t)

@@ -86,60 +86,25 @@ type stream struct {
 	cost   cost
 }
 
-// received is a message or what came in place of one.
-type received struct {
-	frame *plumblinev1.StreamScoreGroundingRequest
-	err   error
-}
-
-// last says that no message follows.
-func (r received) last() bool { return r.err != nil || r.frame.GetFinish() != nil }
-
-// messages receives until the last message, beside the work on those before it: a
-// defect ends the stream even while its caller waits for an answer. The caller of
-// Stream ends a recv that is under way then by returning.
-func (st *stream) messages(recv func() (*plumblinev1.StreamScoreGroundingRequest, error)) <-chan received {
-	out := make(chan received)
-	go func() {
-		for {
-			var r received
-			r.frame, r.err = recv()
-			select {
-			case out <- r:
-			case <-st.ctx.Done():
-				return
-			}
-			if r.last() {
-				return
-			}
-		}
-	}()
-	return out
-}
-
 // receive handles messages until the answer is complete.
 func (st *stream) receive(recv func() (*plumblinev1.StreamScoreGroundingRequest, error)) error {
-	messages := st.messages(recv)
 	for {
-		var r received
-		select {
-		case r = <-messages:
-		case <-st.ctx.Done():
-			return context.Cause(st.ctx)
-		}
-		switch {
-		case r.err != nil && !errors.Is(r.err, io.EOF):
-			return fmt.Errorf("receive: %w", r.err)
-		case st.ctx.Err() != nil:
-			return context.Cause(st.ctx)
-		case r.last() && st.session == nil:
-			st.refuse("INVALID_ARGUMENT", "the stream ended without a start", "frame")
-			return nil
-		case r.last():
+		frame, err := recv()
+		if errors.Is(err, io.EOF) || err == nil && frame.GetFinish() != nil {
+			if st.session == nil {
+				st.refuse("INVALID_ARGUMENT", "the stream ended without a start", "frame")
+				return nil
+			}
 			st.finish()
 			return nil
 		}
-		st.handle(r.frame)
+		if err != nil {
+			return fmt.Errorf("receive: %w", err)
+		}
+		if st.ctx.Err() != nil {
+			return context.Cause(st.ctx)
+		}
+		st.handle(frame)
 	}
 }
 
@@ -260,9 +225,11 @@ func (st *stream) dispatch(c claim) {
 	st.work.Go(func() {
 		defer func() { <-st.slots }()
 		// A panic in a goroutine of ours would end the process, past the
-		// caller's own recovery: it ends this stream instead.
+		// caller's own recovery: it ends this stream instead. The client is told
+		// before, since the stream ends only when its next message has come.
 		defer func() {
 			if p := recover(); p != nil {
+				st.refuse("INTERNAL", "the server has a defect and ends the stream: its log says more", "claim")
 				st.cancel(fmt.Errorf("grounding a claim panicked: %v\n%s", p, debug.Stack()))
 			}
 		}()

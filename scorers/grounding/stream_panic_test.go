@@ -45,18 +45,19 @@ func TestPanicOfAVerifierEndsTheStreamAlone(t *testing.T) {
 	}
 }
 
-// TestADefectEndsAStreamWhoseCallerWaits for the verdict, and sends nothing.
-func TestADefectEndsAStreamWhoseCallerWaits(t *testing.T) {
+// TestADefectIsToldWhileTheCallerWaits for the verdict, and sends nothing.
+func TestADefectIsToldWhileTheCallerWaits(t *testing.T) {
 	scorer, err := grounding.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	over := make(chan struct{})
-	defer close(over)
+	told := make(chan *plumblinev1.StreamScoreGroundingResponse, 1)
 	first := true
 	recv := func() (*plumblinev1.StreamScoreGroundingRequest, error) {
 		if !first {
-			<-over
+			if code := (<-told).GetError().GetCode(); code != "INTERNAL" {
+				t.Errorf("told of %q", code)
+			}
 			return nil, io.EOF
 		}
 		first = false
@@ -65,8 +66,11 @@ func TestADefectEndsAStreamWhoseCallerWaits(t *testing.T) {
 			Claims:   []*plumblinev1.Claim{{Text: "It opened in 1932."}},
 		}}}, nil
 	}
-	err = scorer.Stream(t.Context(), broken{}, recv, func(*plumblinev1.StreamScoreGroundingResponse) error { return nil })
-	if err == nil || !strings.Contains(err.Error(), "out of order") {
+	send := func(frame *plumblinev1.StreamScoreGroundingResponse) error {
+		told <- frame
+		return nil
+	}
+	if err := scorer.Stream(t.Context(), broken{}, recv, send); err == nil || !strings.Contains(err.Error(), "out of order") {
 		t.Errorf("got %v", err)
 	}
 }

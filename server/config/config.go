@@ -154,7 +154,7 @@ type Verifier struct {
 	// CacheBytes bounds each verifier's cache of scored pairs; 0 turns it off.
 	CacheBytes int64 `koanf:"cache_bytes" doc:"bytes for each verifier's cache of scored pairs; 0 turns it off"`
 	// MaxCalls bounds the calls that are inside the engine, waiting or running.
-	MaxCalls int `koanf:"max_calls" doc:"most calls inside the embedded verifier at once; more wait until their deadline"`
+	MaxCalls int `koanf:"max_calls" doc:"most calls inside the embedded verifier at once; more wait up to 10s and are then refused"`
 	// FailMode is FailClosed or FailOpen.
 	FailMode string `koanf:"fail_mode" doc:"values when no verifier can be asked: closed (STATUS_VERIFIER_UNAVAILABLE) or open (STATUS_NOT_CHECKED)"`
 }

@@ -23,7 +23,7 @@ type NamedVerifier struct {
 	// Address says which backend it is and where.
 	Address string `koanf:"address" doc:"where it is: embedded, grpc://host:port, exec:command, openai:http://host/v1?model=name, …"`
 	// MaxCalls bounds the calls that are inside it.
-	MaxCalls int `koanf:"max_calls" doc:"most calls of it at once; more wait, within timeout"`
+	MaxCalls int `koanf:"max_calls" doc:"most calls of it at once; more wait up to half of timeout and are then refused"`
 	// Timeout bounds a call with its retries; 0 leaves that to the caller.
 	Timeout time.Duration `koanf:"timeout" doc:"longest call of it, retries included; 0s leaves that to the request's deadline"`
 	// Retries bounds the further attempts of a call.

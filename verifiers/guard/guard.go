@@ -22,6 +22,8 @@ const (
 	// firstPause and longestPause are between attempts, before jitter.
 	firstPause   = 50 * time.Millisecond
 	longestPause = 2 * time.Second
+	// longestWait is for a place where there is no Timeout.
+	longestWait = 10 * time.Second
 	// patience is what a call must have waited for its passed deadline to count
 	// against the verifier: a caller in a great hurry says nothing about it.
 	patience = time.Second
@@ -29,10 +31,10 @@ const (
 
 // Config bounds what is asked of a verifier.
 type Config struct {
-	// MaxCalls is how many calls may be inside at once, while others wait; at least 1.
+	// MaxCalls is how many calls may be inside at once, at least 1. Others wait for them,
+	// up to half of Timeout, or longestWait where there is none.
 	MaxCalls int
-	// Timeout bounds a call with its wait and all its attempts; 0 leaves that to the
-	// caller.
+	// Timeout bounds a call with all its attempts; 0 leaves that to the caller.
 	Timeout time.Duration
 	// Retries is how many further attempts a call may make.
 	Retries int
@@ -103,22 +105,27 @@ func newBreaker(config Config) *gobreaker.CircuitBreaker[entail.Batch] {
 // State is the breaker's state of the moment.
 func (v *Verifier) State() State { return v.breaker.State() }
 
-// Verify implements entail.Verifier. Where MaxCalls calls are inside for as long as
-// the call may take it is entail.ErrBusy; with the breaker open, entail.ErrUnavailable.
+// Verify implements entail.Verifier. Where no place becomes free it is entail.ErrBusy;
+// with the breaker open, entail.ErrUnavailable.
 func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
-	bounded, cancel := v.bound(ctx)
-	defer cancel()
-	// One request makes many calls at once, so that the limit is met by few: more
-	// than it lets in is no failure.
-	if v.calls.Acquire(bounded, 1) != nil {
-		if err := ctx.Err(); err != nil {
-			return entail.Batch{}, err
-		}
-		return entail.Batch{}, entail.ErrBusy
+	if v.breaker.State() == Open {
+		return entail.Batch{}, errOpen
+	}
+	waited, err := v.acquire(ctx)
+	if err != nil {
+		return entail.Batch{}, err
 	}
 	defer v.calls.Release(1)
 	v.budget.deposit()
-	batch, err := v.attempts(bounded, func() (entail.Batch, error) { return v.next.Verify(bounded, pairs) })
+	bounded, cancel := v.bound(ctx)
+	defer cancel()
+	batch, err := v.attempts(bounded, func() (entail.Batch, error) {
+		batch, err := v.next.Verify(bounded, pairs)
+		if waited && errors.Is(err, context.DeadlineExceeded) && ctx.Err() != nil {
+			err = hurriedError{err} // the wait has taken the caller's time
+		}
+		return batch, err
+	})
 	if err != nil {
 		return entail.Batch{}, v.outcome(ctx, err)
 	}
@@ -157,6 +164,28 @@ func (v *Verifier) Probe(ctx context.Context) error {
 
 // Close implements verifiers.Backend.
 func (v *Verifier) Close() error { return v.next.Close() }
+
+// acquire takes a place, and says whether it had to wait. One request makes many
+// calls at once, so that a few fill the verifier: more calls than places are no
+// failure.
+func (v *Verifier) acquire(ctx context.Context) (waited bool, err error) {
+	if v.calls.TryAcquire(1) {
+		return false, nil
+	}
+	wait := longestWait
+	if v.config.Timeout > 0 {
+		wait = v.config.Timeout / 2
+	}
+	bounded, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	if v.calls.Acquire(bounded, 1) == nil {
+		return true, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return true, err
+	}
+	return true, entail.ErrBusy
+}
 
 func (v *Verifier) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if v.config.Timeout == 0 {

@@ -371,7 +371,7 @@ func TestCallsBeyondTheLimitWait(t *testing.T) {
 			t.Errorf("a call that cannot wait: %v", err)
 		}
 		begun := time.Now()
-		if _, err := v.Verify(t.Context(), pair); !errors.Is(err, entail.ErrBusy) || time.Since(begun) != config.Timeout {
+		if _, err := v.Verify(t.Context(), pair); !errors.Is(err, entail.ErrBusy) || time.Since(begun) != config.Timeout/2 {
 			t.Errorf("a call that waits in vain: %v after %v", err, time.Since(begun))
 		}
 		go func() { _, err := v.Verify(t.Context(), pair); done <- err }()
@@ -384,6 +384,35 @@ func TestCallsBeyondTheLimitWait(t *testing.T) {
 		}
 		if _, err := v.Verify(t.Context(), pair); err != nil {
 			t.Errorf("after the others: %v", err)
+		}
+	})
+}
+
+// TestWaitingOpensNoBreaker: what a call has left after a wait says nothing about
+// the verifier.
+func TestWaitingOpensNoBreaker(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		config := defaults()
+		config.MaxCalls, config.Retries, config.BreakerFailures = 1, 0, 2
+		v := guard.New(&backend{verify: func(ctx context.Context) error {
+			select {
+			case <-time.After(4 * time.Second):
+				return nil
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}}, config)
+		var calls sync.WaitGroup
+		for range 6 {
+			calls.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
+				defer cancel()
+				_, _ = v.Verify(ctx, pair)
+			})
+		}
+		calls.Wait()
+		if v.State() != guard.Closed {
+			t.Errorf("the breaker is %v", v.State())
 		}
 	})
 }

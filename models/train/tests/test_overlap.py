@@ -52,4 +52,5 @@ def test_what_is_in_a_development_set_is_found_and_hardly_anything_else(data: Pa
         assert all(overlap.has(row) for row in islice(read(path), 0, None, 10)), path.name
     for name in SETS:
         found = [overlap.has(row, SETS[name].crowd) for row in load(data, name)[::10]]
-        assert sum(found) <= 0.15 * len(found), name
+        share = 0.15 if name in ("fever", "rte", "scifact", "lila_stress") else 0.005  # share short premises with dev/
+        assert sum(found) <= share * len(found), name

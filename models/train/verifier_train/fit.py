@@ -144,8 +144,8 @@ class Run:
     def _resume(self) -> None:
         if (self.out / STATE).exists():
             state = torch.load(self.out / STATE, weights_only=True)
-            if state["processes"] != self.world:
-                raise SystemExit(f"{self.out}: began with {state['processes']} processes, and goes on only with as many: --processes")
+            if (began := state.get("processes", self.world)) != self.world:
+                raise SystemExit(f"{self.out}: began with {began} processes, and goes on only with as many: --processes")
             self.model.load_state_dict(state["model"])
             self.average.load_state_dict(state["average"])
             self.optimizer.load_state_dict(state["optimizer"])

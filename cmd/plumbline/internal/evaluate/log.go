@@ -83,8 +83,12 @@ func OpenLog(name string) (*Log, error) {
 		return nil, err
 	}
 	l.lock = flock.New(name)
-	if held, err := l.lock.TryLock(); err != nil || !held {
-		return nil, errors.Join(fmt.Errorf("%s: another run writes to it", name), err, file.Close())
+	held, err := l.lock.TryLock()
+	if err == nil && !held {
+		err = errors.New("another run writes to it")
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), file.Close())
 	}
 	whole, err := l.read(file)
 	if err == nil {

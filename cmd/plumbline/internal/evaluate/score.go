@@ -140,6 +140,9 @@ func (j Job) Agree(ctx context.Context, pairs []Pair) error {
 	if err != nil {
 		return err
 	}
+	if response.GetModel().GetName() == "" {
+		return fmt.Errorf("--scores cannot be compared with the verifier: %s", response.GetGMin().GetReason())
+	}
 	return j.Log.begin(j.run(response))
 }
 

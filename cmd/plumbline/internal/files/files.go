@@ -62,7 +62,10 @@ func TryOutput(name string) error {
 	if name == "" || isStandard(name) {
 		return nil
 	}
-	_, before := os.Stat(name)
+	info, before := os.Lstat(name)
+	if before == nil && !info.Mode().IsRegular() {
+		return nil // a pipe or a link: to open it would not be without effect
+	}
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o644)
 	if err != nil {
 		return err
