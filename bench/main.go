@@ -71,7 +71,7 @@ func run(args []string) error {
 	flags.StringVar(&cfg.stubs, "stubs", "", "folder of the Python stubs of proto/")
 	flags.StringVar(&cfg.library, "onnxruntime", "", "the ONNX Runtime library; empty finds it")
 	flags.StringVar(&cfg.figures, "figures", "", "folder for the figures and plots of growth; empty writes none")
-	flags.BoolVar(&cfg.short, "short", false, "seconds instead of minutes: shows that everything runs, measures coarsely")
+	flags.BoolVar(&cfg.short, "short", false, "a few minutes for all: shows that everything runs, measures coarsely")
 	flags.IntVar(&cfg.budget, "token-budget", 1024, "padded tokens of a batch of the Python server; 1 makes it run pair by pair")
 	flags.Usage = func() {
 		fmt.Fprintln(flags.Output(), "usage: bench [flags] [experiment ...]")

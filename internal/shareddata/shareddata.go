@@ -17,7 +17,7 @@ import (
 
 // Env names the environment variable that points to the folder where it does
 // not lie beside the checkout.
-const Env = "PLUMBLINE_SHARED"
+const Env = "SHARED_DATA"
 
 // Path returns the path of a file or folder below the shared folder and skips
 // the test if it does not exist.

@@ -175,8 +175,8 @@ type Policies struct {
 type Subgoals struct {
 	// Max is how many subgoals are kept; the least recently used one goes.
 	Max int `koanf:"max" doc:"subgoals that Observe remembers"`
-	// TTL is how long a subgoal is kept after it was last used.
-	TTL time.Duration `koanf:"ttl" doc:"how long Observe remembers a subgoal"`
+	// TTL is how long a subgoal is kept after its confidence was computed.
+	TTL time.Duration `koanf:"ttl" doc:"how long Observe remembers a subgoal's confidence after it was computed"`
 }
 
 // Default returns the settings of a server that was told nothing.

@@ -25,7 +25,7 @@ type NamedVerifier struct {
 	// MaxCalls bounds the calls that are inside it.
 	MaxCalls int `koanf:"max_calls" doc:"most calls of it at once; more wait up to half of timeout and are then refused"`
 	// Timeout bounds a call with its retries; 0 leaves that to the caller.
-	Timeout time.Duration `koanf:"timeout" doc:"longest call of it, retries included; 0s leaves that to the request's deadline"`
+	Timeout time.Duration `koanf:"timeout" doc:"longest call of it once it has a place, retries included; 0s leaves that to the request's deadline"`
 	// Retries bounds the further attempts of a call.
 	Retries int `koanf:"retries" doc:"further attempts of a call that found it unavailable"`
 	// Breaker keeps calls from one that fails.

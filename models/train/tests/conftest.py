@@ -12,7 +12,7 @@ sys.path.insert(0, str(HERE.parent.parent))
 
 @pytest.fixture(scope="session")
 def data() -> Path:
-    folder = Path(os.environ.get("PLUMBLINE_SHARED", HERE.parents[4] / "shared")) / "data"
+    folder = Path(os.environ.get("SHARED_DATA", HERE.parents[4] / "shared")) / "data"
     if not folder.exists():
-        pytest.skip("the labelled data is absent: set PLUMBLINE_SHARED to its folder")
+        pytest.skip("the labelled data is absent: set SHARED_DATA to its folder")
     return folder

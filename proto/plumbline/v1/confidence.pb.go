@@ -156,8 +156,7 @@ func (Clustering) EnumDescriptor() ([]byte, []int) {
 type Equivalence int32
 
 const (
-	// EQUIVALENCE_EXACT without a verifier, EQUIVALENCE_STRICT when agreement
-	// names an entailment rule.
+	// EQUIVALENCE_EXACT; EQUIVALENCE_STRICT where agreement names an entailment rule.
 	Equivalence_EQUIVALENCE_UNSPECIFIED Equivalence = 0
 	// Equal after normalisation.
 	Equivalence_EQUIVALENCE_EXACT Equivalence = 1

@@ -459,7 +459,7 @@ func (x *Claim) GetHypothesis() string {
 	return ""
 }
 
-// ScoreGroundingRequest asks how well evidence supports an answer. Exactly one
+// ScoreGroundingRequest asks how well evidence supports an answer. At most one
 // of claims, answer and answers is given.
 type ScoreGroundingRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -477,7 +477,8 @@ type ScoreGroundingRequest struct {
 	Answers []string `protobuf:"bytes,6,rep,name=answers,proto3" json:"answers,omitempty"`
 	// How claims become hypotheses.
 	ClaimForm ClaimForm `protobuf:"varint,7,opt,name=claim_form,json=claimForm,proto3,enum=plumbline.v1.ClaimForm" json:"claim_form,omitempty"`
-	// Support at or above it is VERDICT_SUPPORTED; absent means 0.5.
+	// Support at or above it, in MODE_MINICHECK above it, is VERDICT_SUPPORTED; absent
+	// means 0.5.
 	Threshold *float64 `protobuf:"fixed64,8,opt,name=threshold,proto3,oneof" json:"threshold,omitempty"`
 	// Contradiction at or above it counts; absent means 0.5.
 	ContradictionThreshold *float64 `protobuf:"fixed64,9,opt,name=contradiction_threshold,json=contradictionThreshold,proto3,oneof" json:"contradiction_threshold,omitempty"`
@@ -1840,7 +1841,8 @@ type StreamScoreGroundingResponse_Summary struct {
 }
 
 type StreamScoreGroundingResponse_Error struct {
-	// A message of the caller's that could not be used; the stream goes on.
+	// A message of the caller's that could not be used; the stream goes on. With the
+	// code INTERNAL a defect of the server, which ends it.
 	Error *ItemError `protobuf:"bytes,3,opt,name=error,proto3,oneof"`
 }
 

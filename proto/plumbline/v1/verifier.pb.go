@@ -208,12 +208,12 @@ type DescribeResponse struct {
 	// How the hypothesis of a short answer is built: "{question}" and
 	// "{answer}" are replaced.
 	QaTemplate string `protobuf:"bytes,11,opt,name=qa_template,json=qaTemplate,proto3" json:"qa_template,omitempty"`
-	// The longest pair in tokens that was seen in training, if that is less than
-	// max_tokens: windows of evidence should not be larger. 0 means max_tokens.
+	// The longest pair in tokens that the model is at its best with, if that is less
+	// than max_tokens: windows of evidence should not be larger. 0 means max_tokens.
 	TrainedTokens uint32 `protobuf:"varint,12,opt,name=trained_tokens,json=trainedTokens,proto3" json:"trained_tokens,omitempty"`
 	// Asks for a second, finer cut of the evidence beside the one into windows
-	// of the full length: into windows of that many tokens of premise. It helps
-	// a model that overlooks what stands among much else. 0 means one cut.
+	// of the full length: into windows of that many tokens of premise, or of one and a
+	// half times the claim's if that is more. It helps a model that overlooks what stands among much else. 0 means one cut.
 	FineTokens    uint32 `protobuf:"varint,13,opt,name=fine_tokens,json=fineTokens,proto3" json:"fine_tokens,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache

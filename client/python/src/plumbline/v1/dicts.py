@@ -552,7 +552,7 @@ class ScoreConfidenceRequestDict(TypedDict, total=False):
 
 
 class ScoreGroundingRequestDict(TypedDict, total=False):
-    """ScoreGroundingRequest asks how well evidence supports an answer. Exactly one of claims,
+    """ScoreGroundingRequest asks how well evidence supports an answer. At most one of claims,
     answer and answers is given."""
     id: str
     """Echoed in the response."""
@@ -569,7 +569,7 @@ class ScoreGroundingRequestDict(TypedDict, total=False):
     claim_form: v1.ClaimForm | ClaimFormName
     """How claims become hypotheses."""
     threshold: float | None
-    """Support at or above it is VERDICT_SUPPORTED; absent means 0.5."""
+    """Support at or above it, in MODE_MINICHECK above it, is VERDICT_SUPPORTED; absent means 0.5."""
     contradiction_threshold: float | None
     """Contradiction at or above it counts; absent means 0.5."""
     mode: v1.ScoreGroundingRequest.Mode | ScoreGroundingRequestModeName
