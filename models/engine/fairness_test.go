@@ -110,7 +110,8 @@ func TestACallOfMiddleSizeIsNotStarved(t *testing.T) {
 	had := map[*call]int{}
 	for range 10 * 2 * inTurn {
 		c := turns(q, 1)[0]
-		if had[c]++; c == small {
+		had[c]++
+		if c == small {
 			small = waitingCall(t, q, 1)
 		}
 	}

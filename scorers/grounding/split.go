@@ -170,7 +170,8 @@ func thinned(text string) plain {
 			count = 0
 			continue
 		}
-		if count++; count > maxBetween {
+		count++
+		if count > maxBetween {
 			drop = append(drop, mark{Span: entail.Span{Start: i, End: i + utf8.RuneLen(r)}})
 		}
 	}
