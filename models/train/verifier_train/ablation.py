@@ -107,5 +107,5 @@ def _measure(name: str, place: Place) -> dict:
     command += ["--model-dir", str(place.out / name / "model" / "int8-dynamic"), "--scores", str(place.scores(name)), "--quiet"]
     if name != BASE:
         command += ["--against", str(place.scores(BASE))]
-    answer = subprocess.run(command, check=True, capture_output=True, text=True)
+    answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(answer.stdout)
