@@ -158,14 +158,18 @@ func (e *evidence) cut(ctx context.Context, w window) (*chunkSet, error) {
 	return set, nil
 }
 
-// group numbers the sets of passages that share a chunk.
+// group numbers the sets of passages that share a chunk: one passage by its place,
+// several below zero.
 func (s *chunkSet) group() {
 	numbers := map[string]int{}
 	for i := range s.chunks {
 		c := &s.chunks[i]
+		if c.group = c.among[0]; len(c.among) == 1 {
+			continue
+		}
 		key := fmt.Sprint(c.among)
 		if _, ok := numbers[key]; !ok {
-			numbers[key] = len(numbers)
+			numbers[key] = -1 - len(numbers)
 		}
 		c.group = numbers[key]
 	}

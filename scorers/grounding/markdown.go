@@ -613,6 +613,9 @@ type plain struct {
 type run struct{ plain, source int }
 
 func newPlain(text string, span entail.Span, drop []mark) plain {
+	if len(drop) == 0 {
+		return plain{text: text[span.Start:span.End], runs: []run{{source: span.Start}}}
+	}
 	var b strings.Builder
 	var p plain
 	keep := func(start, end int) {

@@ -91,10 +91,10 @@ def _difference(against: dict | None, figure: str) -> str:
 
 def _train(name: str, recipe: Recipe, place: Place) -> None:
     folder = place.out / name
-    if place.scores(name).exists() and not fit.differences(folder, recipe):
-        return  # scores belong to the weights that were exported then
     if fit.differences(folder, recipe):
         shutil.rmtree(folder)
+    if place.scores(name).exists():
+        return  # scores belong to the weights that were exported then
     common = [name, "--data", str(place.data), "--out", str(place.out)]
     program = [sys.executable, "-m", __package__]
     with (place.out / f"{name}.txt").open("w", encoding="utf-8") as log:

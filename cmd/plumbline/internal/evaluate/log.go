@@ -7,8 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
-	"slices"
 	"sync"
 
 	"github.com/gofrs/flock"
@@ -264,13 +264,11 @@ func (l *Log) Select(s Selection) ([]evaluation.Row, error) {
 		}
 	}
 	var rows []evaluation.Row
-	unused := slices.Clone(s.Sets)
-	for set, of := range bySet {
-		unused = slices.DeleteFunc(unused, func(wanted string) bool { return means(wanted, set) })
+	for _, of := range bySet {
 		rows = append(rows, sample(s, of, func(r evaluation.Row) evaluation.Row { return r })...)
 	}
-	if len(unused) > 0 {
-		return nil, fmt.Errorf("--sets: --scores has no set %q", unused[0])
+	if name, ok := s.absent(maps.Keys(bySet)); ok {
+		return nil, fmt.Errorf("--sets: --scores has no set %q", name)
 	}
 	return rows, nil
 }

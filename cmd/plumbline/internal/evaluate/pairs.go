@@ -14,6 +14,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,13 +75,11 @@ func Read(paths []string, s Selection) ([]Pair, error) {
 	}
 	var pairs []Pair
 	seen := map[string]string{}
-	unused := slices.Clone(s.Sets)
 	for _, name := range names {
 		set := setName(name)
 		if !s.includes(set) {
 			continue
 		}
-		unused = slices.DeleteFunc(unused, func(wanted string) bool { return means(wanted, set) })
 		if other, twice := seen[set]; twice {
 			return nil, fmt.Errorf("%s and %s are both the set %s: rename one", other, name, set)
 		}
@@ -90,8 +90,8 @@ func Read(paths []string, s Selection) ([]Pair, error) {
 		}
 		pairs = append(pairs, sample(s, of, func(p Pair) evaluation.Row { return p.Row })...)
 	}
-	if len(unused) > 0 {
-		return nil, fmt.Errorf("--sets: no file is the set %q", unused[0])
+	if name, ok := s.absent(maps.Keys(seen)); ok {
+		return nil, fmt.Errorf("--sets: no file is the set %q", name)
 	}
 	return pairs, nil
 }
@@ -131,6 +131,17 @@ func setName(path string) string {
 
 func (s Selection) includes(set string) bool {
 	return len(s.Sets) == 0 || slices.ContainsFunc(s.Sets, func(wanted string) bool { return means(wanted, set) })
+}
+
+// absent returns a name of the selection that means none of some sets, if there is one.
+func (s Selection) absent(sets iter.Seq[string]) (name string, ok bool) {
+	have := slices.Collect(sets)
+	for _, wanted := range s.Sets {
+		if !slices.ContainsFunc(have, func(set string) bool { return means(wanted, set) }) {
+			return wanted, true
+		}
+	}
+	return "", false
 }
 
 // means says whether a name of --sets means a set.

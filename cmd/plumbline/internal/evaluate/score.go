@@ -1,8 +1,10 @@
 package evaluate
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -135,8 +137,8 @@ func (j Job) run(response *plumblinev1.ScoreGroundingResponse) Run {
 // Agree asks for the shortest of pairs that the log has all scores of, and fails if
 // those were made by something else.
 func (j Job) Agree(ctx context.Context, pairs []Pair) error {
-	of := order(pairs)
-	response, err := j.Scorer.ScoreGrounding(ctx, j.request(of[len(of)-1]))
+	shortest := slices.MinFunc(pairs, func(a, b Pair) int { return cmp.Compare(len(a.Document), len(b.Document)) })
+	response, err := j.Scorer.ScoreGrounding(ctx, j.request(shortest))
 	if err != nil {
 		return err
 	}

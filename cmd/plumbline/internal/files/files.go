@@ -59,7 +59,7 @@ func CreateOutput(name, input string, stdout io.Writer) (io.WriteCloser, error) 
 // TryOutput says whether CreateOutput could make a file by this name. A file that is
 // there stays as it is.
 func TryOutput(name string) error {
-	if name == "" || isStandard(name) {
+	if isStandard(name) {
 		return nil
 	}
 	info, before := os.Lstat(name)
