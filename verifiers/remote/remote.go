@@ -8,10 +8,10 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -19,6 +19,7 @@ import (
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail"
+	"plumbline/verifiers/internal/deadline"
 )
 
 // DefaultMaxMessageBytes bounds a message that is sent: what a gRPC server
@@ -167,25 +168,33 @@ func (v *Verifier) describes(ctx context.Context, digest string) (entail.Descrip
 		"the reply names the digest %.80q and the verifier describes itself by another", digest)
 }
 
-// failure is what the error of an rpc means to the caller.
+// failure is what the error of an rpc, or a stream that ended too early, means to
+// the caller.
 func (v *Verifier) failure(ctx context.Context, err error) error {
+	if endsWithCall(err) {
+		if own := deadline.Passing(ctx); own != nil {
+			return own
+		}
+	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case v.closed.Load():
 		return entail.ErrClosed
-	case status.Code(err) == codes.DeadlineExceeded && expiring(ctx):
-		<-ctx.Done() // whose end callers look at
-		return ctx.Err()
+	case errors.Is(err, entail.ErrBadReply):
+		return err
 	default:
 		return classify(err)
 	}
 }
 
-// expiring says whether the deadline is so near that the other side, which was
-// told of it, may have seen it pass before we do.
-func expiring(ctx context.Context) bool {
-	const skew = 100 * time.Millisecond
-	deadline, ok := ctx.Deadline()
-	return ok && time.Until(deadline) < skew
+// endsWithCall says whether err is how a verifier may end a call whose time is
+// over: by a status, or by leaving out what it could not do.
+func endsWithCall(err error) bool {
+	broken, ok := errors.AsType[*ProtocolError](err)
+	if ok {
+		return broken.Kind == MissingID
+	}
+	code := status.Code(err)
+	return code == codes.DeadlineExceeded || code == codes.Canceled
 }

@@ -563,6 +563,42 @@ func TestDeadlineAndCancellationReachTheSidecar(t *testing.T) {
 	<-ended
 }
 
+// The other side's clock may see the deadline pass before ours does; whatever it
+// then says, it was our deadline. Long before, it is the other side's failure.
+func TestADeadlineThatTheSidecarSeesFirst(t *testing.T) {
+	for name, c := range map[string]struct {
+		sent  error
+		early error // what it means where there is time left
+	}{
+		"a status":         {status.Error(codes.DeadlineExceeded, "time is over"), entail.ErrUnavailable},
+		"a cancellation":   {status.Error(codes.Canceled, "context canceled"), entail.ErrUnavailable},
+		"no status at all": {nil, entail.ErrBadReply},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSidecar()
+			s.verify = func(stream verifyStream) error {
+				ours, _ := stream.Context().Deadline()
+				time.Sleep(min(time.Until(ours)-30*time.Millisecond, time.Second))
+				return c.sent
+			}
+			v := client(t, s)
+			if _, err := v.Describe(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+			defer cancel()
+			if _, err := v.Verify(ctx, questions(1)); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil {
+				t.Errorf("just before the deadline: %v, and the context: %v", err, ctx.Err())
+			}
+			ctx, cancel = context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			if _, err := v.Verify(ctx, questions(1)); !errors.Is(err, c.early) {
+				t.Errorf("long before the deadline: %v, want %v", err, c.early)
+			}
+		})
+	}
+}
+
 func TestStatusesMapToTheErrorsOfVerifiers(t *testing.T) {
 	busy, err := status.New(codes.ResourceExhausted, "full").WithDetails(&errdetails.RetryInfo{RetryDelay: durationpb.New(time.Second)})
 	if err != nil {

@@ -56,7 +56,7 @@ func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batc
 	go func() { sent <- c.send(stream) }()
 	err = c.receive(stream, func(digest string) (entail.Description, error) { return v.describes(ctx, digest) })
 	if err != nil {
-		err = v.reception(ctx, err)
+		err = v.failure(ctx, err)
 		cancel() // the sender may wait for room
 	}
 	if sendErr := <-sent; err == nil {
@@ -69,14 +69,6 @@ func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batc
 		return entail.Batch{}, err
 	}
 	return c.batch, nil
-}
-
-// reception is the error of a stream: of ours, or of the transport.
-func (v *Verifier) reception(ctx context.Context, err error) error {
-	if errors.Is(err, entail.ErrBadReply) && ctx.Err() == nil {
-		return err
-	}
-	return v.failure(ctx, err)
 }
 
 // state is where a pair is.

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"plumbline/scorers/entail"
+	"plumbline/verifiers/internal/deadline"
 )
 
 // Transports are the schemes that Dial knows.
@@ -85,6 +86,11 @@ func bounded(timeout time.Duration) grpc.UnaryClientInterceptor {
 			return ctx.Err()
 		}
 		s := status.Convert(err)
+		if s.Code() == codes.DeadlineExceeded || s.Code() == codes.Canceled {
+			if own := deadline.Passing(ctx); own != nil {
+				return own
+			}
+		}
 		// A server that refuses a request sends no header before the status: where
 		// there is one, it was the reply that was found too large, and here.
 		if aboutSize(s) && header.Len() > 0 {

@@ -151,6 +151,19 @@ func TestTimeouts(t *testing.T) {
 
 // A reply that is too large is the server's fault, and a request that is too
 // large ours, although gRPC gives both the same status.
+// The server was told of the caller's deadline, and its clock may be the first to
+// see it pass.
+func TestTheCallersDeadlineThatTheServerSeesFirst(t *testing.T) {
+	for _, code := range []codes.Code{codes.DeadlineExceeded, codes.Canceled} {
+		client := serve(t, time.Hour, func(context.Context) error { return status.Error(code, "over") })
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Millisecond)
+		if err := ask(ctx, client); !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, entail.ErrUnavailable) {
+			t.Errorf("%v just before the deadline: %v", code, err)
+		}
+		cancel()
+	}
+}
+
 func TestSizes(t *testing.T) {
 	client := serve(t, time.Minute, nil)
 	_, err := client.ModelInfer(t.Context(), &inference.ModelInferRequest{})
