@@ -65,7 +65,13 @@ type corrections struct {
 var (
 	// dotted matches abbreviations with inner full stops, such as "U.S." and
 	// "p.m.", not "example.com.".
-	dotted = regexp.MustCompile(`^[^\pL]*(?:\pL\.){2,}$`)
+	dotted = regexp.MustCompile(`^[^\pL]*(?:\pL\.){2,}\)?$`)
+	// closed matches the end of a sentence before closing marks that the library does
+	// not know: a square bracket, or two, as of a quotation in another.
+	closed = regexp.MustCompile(`[^.][.?!](?:\]|["'’”)\]]{2,})$`)
+	// gluedBracket matches a bracket without a blank before it, as where the caption
+	// of a picture follows: "award.(Photo: AP)".
+	gluedBracket = regexp.MustCompile(`[.?!]\(\pL`)
 	// listNumber matches the number of a step in running text.
 	listNumber = regexp.MustCompile(`^\d{1,2}\.$`)
 )
@@ -90,6 +96,8 @@ func (c *corrections) Annotate(tokens []*sentences.Token) []*sentences.Token {
 			t.SentBreak = c.starts(next)
 		case c.parser.HasUnreliableEndChars(t):
 			t.SentBreak = !startsLower(next.Tok)
+		case closed.MatchString(t.Tok):
+			t.SentBreak = t.SentBreak || !startsLower(next.Tok)
 		}
 	}
 	return tokens
@@ -190,11 +198,20 @@ func (s *splitter) punktEnds(text string, start, end int) []int {
 	script := scriptTracker{text: text, at: start}
 	// The library only sees a last word that is followed by a blank.
 	for _, t := range s.punkt.AnnotatedTokens(text[start:end] + " ") {
-		if at := start + t.Position; t.SentBreak && at < end && !script.other(at) {
+		if at := start + ending(t); t.SentBreak && at < end && !script.other(at) {
 			ends = append(ends, pastClosers(text[:end], at))
 		}
 	}
 	return ends
+}
+
+// ending is where the sentence ends whose last token is t: before a bracket that is
+// glued to it, whose words are the next sentence's.
+func ending(t *sentences.Token) int {
+	if m := gluedBracket.FindStringIndex(t.Tok); m != nil {
+		return t.Position - len(t.Tok) + m[0] + 1
+	}
+	return t.Position
 }
 
 // looseCloser matches a closing mark that stands alone after the end of a
