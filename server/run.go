@@ -13,9 +13,10 @@ const (
 	// their streams end.
 	pushTime = 100 * time.Millisecond
 	// lingerTime is what the transports are given, once no call is in flight,
-	// to send what is buffered and to say goodbye; after it, connections that
-	// are held open by reflection or by silent clients are cut.
-	lingerTime = time.Second
+	// to send what is buffered, also to readers that are slow, and to say goodbye;
+	// after it, connections that are held open by reflection or by silent clients
+	// are cut.
+	lingerTime = 5 * time.Second
 	// abandonTime is how long handlers may take to notice that they were cut.
 	abandonTime = 2 * time.Second
 )

@@ -352,3 +352,29 @@ func TestASidecarThatEndsEarlyBlocksNobody(t *testing.T) {
 	_, err := client(t, s).Verify(t.Context(), pairs)
 	wantViolation(t, err, remote.MissingID)
 }
+
+// A sidecar that answers every pair with DEADLINE, just before the caller's own.
+func TestPairsWithoutTimeAreTheCallersDeadline(t *testing.T) {
+	s := newSidecar()
+	s.verify = func(stream verifyStream) error {
+		request, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		ours, _ := stream.Context().Deadline()
+		time.Sleep(min(time.Until(ours)-30*time.Millisecond, time.Second))
+		late := &plumblinev1.VerifyResult{Id: request.GetPairs()[0].GetId(), Status: plumblinev1.Status_STATUS_DEADLINE, Reason: "no time is left"}
+		return stream.Send(&plumblinev1.VerifyResponse{Digest: digest, Results: []*plumblinev1.VerifyResult{late}})
+	}
+	v := client(t, s)
+	if _, err := v.Describe(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for left, want := range map[time.Duration]error{200 * time.Millisecond: context.DeadlineExceeded, time.Minute: entail.ErrUnavailable} {
+		ctx, cancel := context.WithTimeout(t.Context(), left)
+		if _, err := v.Verify(ctx, questions(1)); !errors.Is(err, want) {
+			t.Errorf("with %v left: %v, want %v", left, err, want)
+		}
+		cancel()
+	}
+}

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"plumbline/scorers/entail"
 	"plumbline/scorers/score"
 	"plumbline/verifiers"
+	"plumbline/verifiers/internal/deadline"
 )
 
 const (
@@ -63,12 +65,22 @@ func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batc
 		err = sendErr
 	}
 	if err == nil {
-		err = verifiers.Outage(c.batch)
+		err = c.outage(ctx)
 	}
 	if err != nil {
 		return entail.Batch{}, err
 	}
 	return c.batch, nil
+}
+
+// outage is the failure of a call none of whose pairs has a score. What the other
+// side calls its deadline may be ours.
+func (c *call) outage(ctx context.Context) error {
+	err := verifiers.Outage(c.batch)
+	if err == nil {
+		return nil
+	}
+	return cmp.Or(deadline.Passing(ctx), err)
 }
 
 // state is where a pair is.

@@ -3,6 +3,7 @@
 package spawn
 
 import (
+	"errors"
 	"os/exec"
 	"runtime"
 	"sync"
@@ -12,7 +13,10 @@ import (
 
 // drainTime is how long output may come after the process has ended, from
 // processes that left its group and still hold its pipes.
-const drainTime = 100 * time.Millisecond
+const drainTime = 2 * time.Second
+
+// errGone: what listened on the socket has ended since.
+var errGone = errors.New("what listened on its socket has ended")
 
 // process is a command that leads a process group of its own.
 type process struct {

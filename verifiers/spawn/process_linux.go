@@ -39,6 +39,9 @@ func checkPeer(conn *net.UnixConn, group int) error {
 		return fmt.Errorf("%w: the kernel does not say who: %w", ErrStranger, err)
 	}
 	theirs, err := unix.Getpgid(int(peer.Pid))
+	if errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("%w: %w", ErrNotServing, errGone)
+	}
 	if err != nil || theirs != group || int(peer.Uid) != unix.Geteuid() {
 		return fmt.Errorf("%w: process %d of user %d", ErrStranger, peer.Pid, peer.Uid)
 	}

@@ -178,6 +178,9 @@ func (s *sidecar) failure() error {
 // meet connects once to see who listens.
 func (s *sidecar) meet(ctx context.Context) error {
 	conn, err := s.dial(ctx, "")
+	if errors.Is(err, errGone) {
+		<-ctx.Done() // with the process, whose end is told in a moment
+	}
 	if err != nil {
 		return s.orExited(err)
 	}

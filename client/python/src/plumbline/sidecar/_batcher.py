@@ -121,6 +121,8 @@ class Batcher:
         """The next batch: it is full, or its first job has waited long enough."""
         while True:
             await self._some.wait()
+            if not self._jobs:  # all were dropped before this had its turn
+                continue
             left = self._jobs[0].entered + self._max_wait - asyncio.get_running_loop().time()
             if left > 0:
                 with contextlib.suppress(asyncio.TimeoutError):
