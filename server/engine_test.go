@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"plumbline/internal/orttest"
 	plumblinev1 "plumbline/proto/plumbline/v1"
@@ -85,7 +86,10 @@ func TestInteractiveCallsOvertakeALargeOne(t *testing.T) {
 	r := run(t, cfg, server.Options{})
 	r.awaitReady()
 	client := plumblinev1.NewGroundingServiceClient(r.dial(r.GRPCAddr()))
-	ctx, cancel := context.WithCancel(t.Context())
+	// A call without a deadline gets one that a loaded machine may miss.
+	patient, release := context.WithTimeout(t.Context(), 10*time.Minute)
+	defer release()
+	ctx, cancel := context.WithCancel(patient)
 	defer cancel()
 	large := groundingRequest(ledger(500))
 	large.Claims = []*plumblinev1.Claim{{Text: "The owner of the last mill died."}}
@@ -99,7 +103,7 @@ func TestInteractiveCallsOvertakeALargeOne(t *testing.T) {
 		return strings.Contains(metrics, `plumbline_verifier_in_flight{verifier="embedded"} 1`)
 	})
 	for i := range 10 {
-		res, err := client.ScoreGrounding(t.Context(), groundingRequest(fmt.Sprintf("Otter %d sleeps in its den.", i)))
+		res, err := client.ScoreGrounding(patient, groundingRequest(fmt.Sprintf("Otter %d sleeps in its den.", i)))
 		if err != nil || res.GetStatus() != plumblinev1.Status_STATUS_OK {
 			t.Fatalf("small call %d: %s %v", i, res.GetStatus(), err)
 		}

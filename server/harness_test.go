@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/proto/plumbline/v1/plumblinev1connect"
@@ -119,7 +120,7 @@ func (r *running) wait() {
 // eventually polls until ok holds.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if ok() {
 			return
 		}
@@ -242,6 +243,23 @@ func (r *running) do(request *http.Request) (int, string) {
 func (r *running) awaitReady() {
 	r.t.Helper()
 	eventually(r.t, "ready", func() bool { code, _ := r.get("/readyz"); return code == http.StatusOK })
+}
+
+// awaitServing waits until gRPC health says so of a service, or of the whole server
+// where the name is empty.
+func (r *running) awaitServing(service string) {
+	r.t.Helper()
+	health := healthpb.NewHealthClient(r.dial(r.GRPCAddr()))
+	eventually(r.t, "serving "+service, func() bool {
+		res, err := health.Check(r.t.Context(), &healthpb.HealthCheckRequest{Service: service})
+		return err == nil && res.GetStatus() == healthpb.HealthCheckResponse_SERVING
+	})
+}
+
+// awaitVerifier waits until one of the server's verifiers was asked, and answered.
+func (r *running) awaitVerifier(name string) {
+	r.t.Helper()
+	r.awaitServing("plumbline.verifier/" + name)
 }
 
 // lockedBuffer is a log that a test reads while the server writes.

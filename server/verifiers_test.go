@@ -72,12 +72,14 @@ func (m *model) fail(err error) {
 func (m *model) Probe(context.Context) error { return m.failure() }
 func (m *model) Close() error                { m.closed.Add(1); return nil }
 
-// host serves a model as a verifier of its own and returns its address.
+// host serves a model as a verifier of its own, and returns its address when it
+// serves: a client does not ask one that says it does not.
 func host(t *testing.T, m *model) string {
 	t.Helper()
 	cfg := settings()
 	cfg.HTTP.Addr = ""
 	r := run(t, cfg, server.Options{Engine: m, VerifierOnly: true})
+	r.awaitServing("")
 	return "grpc://" + r.GRPCAddr().String()
 }
 
@@ -120,6 +122,7 @@ func TestRequestsChooseTheirVerifier(t *testing.T) {
 	ask(&cfg, "judge", host(t, judge), nil)
 	r := run(t, cfg, server.Options{Engine: local})
 	r.awaitReady()
+	r.awaitVerifier("judge")
 	conn := r.dial(r.GRPCAddr())
 	client := plumblinev1.NewGroundingServiceClient(conn)
 	for asked, want := range map[string]struct {
@@ -209,7 +212,8 @@ func TestAChainAnswersWhereItsFirstCannot(t *testing.T) {
 		v.Fallback, v.Retries = []string{"embedded"}, 0
 	})
 	r := run(t, cfg, server.Options{Engine: local})
-	r.awaitReady()
+	r.awaitVerifier("judge")
+	r.awaitVerifier("embedded")
 	client := plumblinev1.NewGroundingServiceClient(r.dial(r.GRPCAddr()))
 	res, err := client.ScoreGrounding(t.Context(), grounded("", "First."))
 	if err != nil {
@@ -283,6 +287,7 @@ func TestABreakerIsSeenInMetrics(t *testing.T) {
 		v.Retries, v.Breaker.Failures, v.Breaker.Pause = 0, 3, time.Minute
 	})
 	r := run(t, cfg, server.Options{Engine: overlap()})
+	r.awaitVerifier("judge")
 	client := plumblinev1.NewGroundingServiceClient(r.dial(r.GRPCAddr()))
 	if _, err := client.ScoreGrounding(t.Context(), grounded("judge", "Good.")); err != nil {
 		t.Fatal(err)
@@ -319,6 +324,7 @@ func TestRetriesOfRequestsAreBounded(t *testing.T) {
 	hosting := settings()
 	hosting.HTTP.Addr = ""
 	hosted := run(t, hosting, server.Options{Engine: failsCalls{sick}, VerifierOnly: true})
+	hosted.awaitServing("")
 	cfg := settings()
 	ask(&cfg, "sick", "grpc://"+hosted.GRPCAddr().String(), func(v *config.NamedVerifier) {
 		v.Retries, v.Breaker.Failures = 3, 0
@@ -518,7 +524,7 @@ func TestAModelThatDoesNotScoreIsNotPutToWork(t *testing.T) {
 // for itself; whoever cannot is not asked.
 func TestVerifiersOverMutualTLS(t *testing.T) {
 	trusted, stranger := newAuthority(t), newAuthority(t)
-	trusted.issue("front", 3)
+	front := trusted.issue("front", 3)
 	file := func(a *authority, name string) string { return filepath.Join(a.dir, name) }
 	judge := &model{name: "judge-7b", support: 0.75}
 	var hosts []string
@@ -527,7 +533,10 @@ func TestVerifiersOverMutualTLS(t *testing.T) {
 		hosting.HTTP.Addr = ""
 		hosting.GRPC.TLS = trusted.files()
 		hosting.GRPC.TLS.ClientCAFile = file(trusted, "ca.pem")
-		hosts = append(hosts, run(t, hosting, server.Options{Engine: judge, VerifierOnly: true}).GRPCAddr().String())
+		h := run(t, hosting, server.Options{Engine: judge, VerifierOnly: true})
+		h.tls = trusted.client(front)
+		h.awaitServing("")
+		hosts = append(hosts, h.GRPCAddr().String())
 	}
 	at := "grpcs://" + strings.Join(hosts, ",")
 	good := config.ClientTLS{CAFile: file(trusted, "ca.pem"), CertFile: file(trusted, "front.pem"), KeyFile: file(trusted, "front.key")}
@@ -542,6 +551,7 @@ func TestVerifiersOverMutualTLS(t *testing.T) {
 		ask(&cfg, name, at, func(v *config.NamedVerifier) { v.TLS, v.Retries = files, 0 })
 	}
 	r := run(t, cfg, server.Options{Engine: overlap()})
+	r.awaitVerifier("good")
 	client := plumblinev1.NewGroundingServiceClient(r.dial(r.GRPCAddr()))
 	for name := range cfg.Verifiers {
 		res, err := client.ScoreGrounding(t.Context(), grounded(name, "Somebody is there."))
