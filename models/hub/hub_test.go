@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"net/http"
@@ -369,24 +370,42 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
+// A real connection would be bounded by the same clock as the server that sends
+// nothing, so that a slow machine could fail the honest answers.
 func TestAServerThatSendsNothingIsLeft(t *testing.T) {
 	w, store := newWeb(t, 1), hub.NewStore(t.TempDir())
-	w.serve = func(out http.ResponseWriter, r *http.Request, n int) {
-		if n == 1 { // some bytes, and then none
-			_, _ = out.Write(w.files[weights][:1000])
-			out.(http.Flusher).Flush()
-			<-r.Context().Done()
-			return
+	synctest.Test(t, func(t *testing.T) {
+		p := quick()
+		p.Client = &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+			out := httptest.NewRecorder()
+			w.ServeHTTP(out, r)
+			response := out.Result()
+			if filepath.Base(r.URL.Path) == weights && w.requests[weights] == 1 {
+				response.Body = stalled(r.Context(), w.files[weights][:1000])
+			}
+			return response, nil
+		})}
+		begun := time.Now()
+		e, err := w.pull(t, store, p)
+		w.whole(t, store, e, err)
+		if waited := time.Since(begun); waited < p.Stall || waited > 2*p.Stall {
+			t.Errorf("it waited for %v, not %v", waited, p.Stall)
 		}
-		w.send(out, r, w.files[weights])
-	}
-	p := quick()
-	p.Stall = 50 * time.Millisecond
-	e, err := w.pull(t, store, p)
-	w.whole(t, store, e, err)
+	})
 	if len(w.ranges) != 2 || offset2(w.ranges[1]) != 1000 {
 		t.Errorf("%q", w.ranges)
 	}
+}
+
+// stalled is a body of some bytes, and then none until the request ends.
+func stalled(request context.Context, some []byte) io.ReadCloser {
+	body, sender := io.Pipe()
+	go func() {
+		_, _ = sender.Write(some)
+		<-request.Done()
+		sender.CloseWithError(request.Err())
+	}()
+	return body
 }
 
 func TestRedirectsAreFollowedWithoutTheToken(t *testing.T) {
