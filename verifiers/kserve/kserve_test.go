@@ -384,10 +384,14 @@ func TestTheVersionThatIsWanted(t *testing.T) {
 
 func TestSlowServers(t *testing.T) {
 	f := newFake()
-	v := openAddress(t, f.serve(t)+classesOption+"&timeout=100ms")
-	if _, err := v.Describe(t.Context()); err != nil {
+	address := f.serve(t) + classesOption
+	// The timeout would also bound the questions about the model, which must succeed.
+	known, err := openAddress(t, address).known(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
+	v := openAddress(t, address+"&timeout=100ms")
+	v.model.Set(known)
 	hang := make(chan struct{})
 	defer close(hang)
 	f.fail = func(*inference.ModelInferRequest) error { <-hang; return nil }

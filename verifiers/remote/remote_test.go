@@ -396,7 +396,8 @@ func TestReplicasMayHoldTwoModels(t *testing.T) {
 	}
 	v := open(t, remote.Config{Address: "grpc://" + strings.Join(addresses, ",")})
 	answers := map[string]int{}
-	for range 40 {
+	ask := func() {
+		t.Helper()
 		batch, err := v.Verify(t.Context(), questions(3))
 		if err != nil {
 			t.Fatal(err)
@@ -406,9 +407,11 @@ func TestReplicasMayHoldTwoModels(t *testing.T) {
 		}
 		answers[batch.Usage.Verifier]++
 	}
-	if answers["old"] == 0 || answers["new"] == 0 {
-		t.Errorf("calls did not take turns: %v", answers)
+	for range 40 {
+		ask()
 	}
+	// The connection to one of them may take longer than all of these calls.
+	eventually(t, "calls take turns", func() bool { ask(); return answers["old"] > 0 && answers["new"] > 0 })
 }
 
 func TestPairsThatCannotBeSentFailAlone(t *testing.T) {
@@ -530,7 +533,7 @@ func TestLargeCallsFlow(t *testing.T) {
 
 func TestDeadlineAndCancellationReachTheSidecar(t *testing.T) {
 	s := newSidecar()
-	deadlines, ended := make(chan time.Time, 1), make(chan struct{}, 2)
+	deadlines, ended := make(chan time.Time, 2), make(chan struct{}, 2)
 	s.verify = func(stream verifyStream) error {
 		deadline, _ := stream.Context().Deadline()
 		deadlines <- deadline
@@ -542,25 +545,31 @@ func TestDeadlineAndCancellationReachTheSidecar(t *testing.T) {
 	if _, err := v.Describe(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	_, err := v.Verify(ctx, questions(1))
-	if !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("deadline: %v", err)
+	done := make(chan error, 1)
+	go func() { _, err := v.Verify(ctx, questions(1)); done <- err }()
+	select {
+	case theirs := <-deadlines:
+		// gRPC carries what remains, so that the sidecar's deadline is later by the transit.
+		if ours, _ := ctx.Deadline(); theirs.Before(ours) || theirs.After(ours.Add(30*time.Second)) {
+			t.Errorf("the sidecar's deadline is %v, ours %v", theirs, ours)
+		}
+	case err := <-done:
+		t.Fatalf("the call did not reach the sidecar: %v", err)
 	}
-	ours, _ := ctx.Deadline()
-	// gRPC carries what remains, so that the clocks' difference adds the transit.
-	if theirs := <-deadlines; theirs.IsZero() || theirs.After(ours.Add(100*time.Millisecond)) {
-		t.Errorf("the sidecar's deadline is %v, ours %v", theirs, ours)
-	}
-	<-ended
-
-	ctx, cancel = context.WithCancel(t.Context())
-	go func() { <-deadlines; cancel() }()
-	if _, err := v.Verify(ctx, questions(1)); !errors.Is(err, context.Canceled) {
+	cancel()
+	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("cancellation: %v", err)
 	}
 	<-ended
+
+	// This call may end before it reaches the sidecar.
+	ctx, cancel = context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, err := v.Verify(ctx, questions(1)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("deadline: %v", err)
+	}
 }
 
 // The other side's clock may see the deadline pass before ours does; whatever it
@@ -657,7 +666,7 @@ func TestAnAddressWithoutAServerIsUnavailable(t *testing.T) {
 
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		if ok() {
 			return
 		}
