@@ -58,7 +58,7 @@ func roles() map[string]func() error {
 		"crash at start": func() error { return fmt.Errorf("cannot load the model") },
 		"no line":        waitForHost,
 		"garbage":        say("listening on port 1234", "ready"),
-		"binary":         say("\x00\xff\xfe" + strings.Repeat("\x01", 20_000)),
+		"binary":         say("\x00\xff\xfe" + strings.Repeat("\x01", 80_000)),
 		"flood":          say(strings.Repeat(strings.Repeat("x", 1000)+"\n", 100)),
 		"broken line":    say("plumbline-sidecar|"),
 		"wrong cookie":   say(handshake.New("/elsewhere").Line()),
