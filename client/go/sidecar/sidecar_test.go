@@ -36,8 +36,18 @@ import (
 // root is the checkout.
 const root = "../../.."
 
-// listenEnv makes the test binary serve on its own.
-const listenEnv = "TEST_LISTEN"
+// listenEnv makes the test binary serve on its own, and folderEnv is where it
+// leaves marks for the test.
+const (
+	listenEnv = "TEST_LISTEN"
+	folderEnv = "TEST_FOLDER"
+)
+
+// The files of that folder: a slow pair is being scored, and it may end.
+const (
+	entered = "entered"
+	goOn    = "go on"
+)
 
 // TestMain lets the test binary be a sidecar.
 func TestMain(m *testing.M) {
@@ -46,14 +56,15 @@ func TestMain(m *testing.M) {
 		m.Run()
 		return
 	}
-	config := sidecar.Config{Listen: strings.TrimPrefix(listen, "none")}
+	// The grace is more than a loaded machine needs to let a slow pair end.
+	config := sidecar.Config{Listen: strings.TrimPrefix(listen, "none"), Grace: time.Minute}
 	if err := sidecar.Serve(context.Background(), slow{entailtest.Overlap()}, config); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// slow takes half a second for a pair that says so, and panics for another.
+// slow takes until it may go on for a pair that says so, and panics for another.
 type slow struct{ entail.Verifier }
 
 // Describe names no window, since Overlap has none.
@@ -66,15 +77,36 @@ func (s slow) Describe(ctx context.Context) (entail.Description, error) {
 func (s slow) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
 	switch pairs[0].Hypothesis {
 	case "slow":
-		time.Sleep(500 * time.Millisecond)
+		folder := os.Getenv(folderEnv)
+		if err := os.WriteFile(filepath.Join(folder, entered), nil, 0o600); err != nil {
+			return entail.Batch{}, err
+		}
+		if err := appear(ctx, filepath.Join(folder, goOn)); err != nil {
+			return entail.Batch{}, err
+		}
 	case "panic":
 		panic("a defect of the verifier")
 	}
 	return s.Verifier.Verify(ctx, pairs)
 }
 
+// appear waits for a file.
+func appear(ctx context.Context, path string) error {
+	for {
+		if _, err := os.Stat(path); err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
 // process is a sidecar and this test is its host.
 type process struct {
+	folder string
 	offer  handshake.Offer
 	cmd    *exec.Cmd
 	stdin  io.Closer
@@ -90,8 +122,8 @@ func host(t *testing.T) *process {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
-	p := &process{offer: handshake.New(filepath.Join(folder, "s")), cmd: exec.Command(os.Args[0]), stderr: new(strings.Builder)}
-	p.cmd.Env, p.cmd.Stderr = p.offer.Environ(), p.stderr
+	p := &process{folder: folder, offer: handshake.New(filepath.Join(folder, "s")), cmd: exec.Command(os.Args[0]), stderr: new(strings.Builder)}
+	p.cmd.Env, p.cmd.Stderr = append(p.offer.Environ(), folderEnv+"="+folder), p.stderr
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -112,6 +144,17 @@ func host(t *testing.T) *process {
 	}
 	p.conn = dial(t, "unix:"+p.offer.Socket)
 	return p
+}
+
+// beginSlow sends a slow pair and returns when it is being scored.
+func (p *process) beginSlow(ctx context.Context, t *testing.T) <-chan error {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { _, err := verify(ctx, p.conn, "slow"); done <- err }()
+	if err := appear(ctx, filepath.Join(p.folder, entered)); err != nil {
+		t.Fatalf("the slow pair did not arrive: %v", err)
+	}
+	return done
 }
 
 func dial(t *testing.T, target string) *grpc.ClientConn {
@@ -176,7 +219,8 @@ func TestStrangersAreRefused(t *testing.T) {
 func TestStopLetsCallsFinish(t *testing.T) {
 	t.Parallel()
 	p := host(t)
-	ctx := with(t.Context(), p.offer.Cookie)
+	ctx, cancel := context.WithTimeout(with(t.Context(), p.offer.Cookie), time.Minute)
+	defer cancel()
 	if _, err := verify(ctx, p.conn, "h"); err != nil {
 		t.Fatal(err)
 	}
@@ -187,10 +231,18 @@ func TestStopLetsCallsFinish(t *testing.T) {
 	if _, err := watch.Recv(); err != nil {
 		t.Fatal(err)
 	}
-	done := make(chan error, 1)
-	go func() { _, err := verify(ctx, p.conn, "slow"); done <- err }()
-	time.Sleep(100 * time.Millisecond) // it is under way
+	done := p.beginSlow(ctx, t)
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	// It has heard the signal when it ends the watch.
+	for err == nil {
+		_, err = watch.Recv()
+	}
+	if ctx.Err() != nil {
+		t.Error("the watch goes on after the signal")
+	}
+	if err := os.WriteFile(filepath.Join(p.folder, goOn), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {
@@ -204,14 +256,14 @@ func TestStopLetsCallsFinish(t *testing.T) {
 func TestEndOfTheHostEndsIt(t *testing.T) {
 	t.Parallel()
 	p := host(t)
-	done := make(chan error, 1)
-	go func() { _, err := verify(with(t.Context(), p.offer.Cookie), p.conn, "slow"); done <- err }()
-	time.Sleep(100 * time.Millisecond) // it is under way
+	ctx, cancel := context.WithTimeout(with(t.Context(), p.offer.Cookie), time.Minute)
+	defer cancel()
+	done := p.beginSlow(ctx, t) // which nobody ever lets go on
 	if err := p.stdin.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if err := <-done; err == nil {
-		t.Error("it waits for calls that nobody waits for")
+	if err := <-done; err == nil || ctx.Err() != nil {
+		t.Errorf("it waits for calls that nobody waits for: %v", err)
 	}
 	if err := p.cmd.Wait(); err == nil || !strings.Contains(p.stderr.String(), sidecar.ErrHostGone.Error()) {
 		t.Errorf("%v: %s", err, p.stderr)
