@@ -93,10 +93,12 @@ func TestTimeoutOfOneRecord(t *testing.T) {
 	addr := serve(t, func(ctx context.Context, req *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error) {
 		if req.GetId() == "1" {
 			<-ctx.Done()
+			return nil, ctx.Err()
 		}
 		return &plumblinev1.ScoreRetrievalResponse{Id: req.GetId()}, nil
 	})
-	got := plumbline(t, record(1)+"\n"+record(2)+"\n", "score", "retrieval", "--addr", addr, "--timeout", "500ms")
+	// It bounds the second record too, which a loaded machine must answer in it.
+	got := plumbline(t, record(1)+"\n"+record(2)+"\n", "score", "retrieval", "--addr", addr, "--timeout", "2s")
 	lines := got.lines()
 	if got.code != 1 || len(lines) != 2 || failed(t, lines[0])["code"] != "DEADLINE_EXCEEDED" || fields(t, lines[1])["id"] != "2" {
 		t.Errorf("%+v", got)

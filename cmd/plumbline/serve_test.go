@@ -51,6 +51,7 @@ func TestServe(t *testing.T) {
 	url := c.until(t, httpAt)
 	posted := c.until(t, regexp.MustCompile(`^ {2}(curl .*ScoreRetrieval)$`))
 	ready := c.until(t, regexp.MustCompile(`^ {2}curl (\S+/readyz)$`))
+	awaitServing(t, addr)
 
 	for _, line := range []string{strings.Replace(tried, "| plumbline", "| "+binary, 1), strings.Replace(posted, "curl", "curl -sS", 1)} {
 		if _, err := exec.LookPath("curl"); strings.HasPrefix(line, "curl") && err != nil {
@@ -64,13 +65,13 @@ func TestServe(t *testing.T) {
 	if !strings.HasPrefix(ready, url) || statusOf(t, ready) != http.StatusOK {
 		t.Errorf("%s is not ready", ready)
 	}
-	if got := plumbline(t, "", "health", "--addr", addr); got.code != 0 || got.stdout != "SERVING\n" {
+	if got := health(t, "--addr", addr); got.code != 0 || got.stdout != "SERVING\n" {
 		t.Errorf("health: %+v", got)
 	}
-	if got := plumbline(t, "", "health", "--addr", addr, "--service", "no.such.Service"); got.code != 1 {
+	if got := health(t, "--addr", addr, "--service", "no.such.Service"); got.code != 1 {
 		t.Errorf("health of an unknown service: %+v", got)
 	}
-	if got := plumbline(t, "", "health", "--grpc-addr", addr); got.code != 0 {
+	if got := health(t, "--grpc-addr", addr); got.code != 0 {
 		t.Errorf("health by setting: %+v", got)
 	}
 
@@ -82,6 +83,25 @@ func TestServe(t *testing.T) {
 	}
 	if got := plumbline(t, "", "health", "--addr", addr, "--connect-timeout", "300ms"); got.code != 1 || got.stdout != "" {
 		t.Errorf("health of a server that is gone: %+v", got)
+	}
+}
+
+// health asks for the health of a server that has as long as a loaded machine needs.
+func health(t *testing.T, arguments ...string) result {
+	t.Helper()
+	return plumbline(t, "", append([]string{"health", "--connect-timeout", "1m"}, arguments...)...)
+}
+
+// awaitServing waits for the first probe of the model, which the address does not
+// wait for.
+func awaitServing(t *testing.T, addr string) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for health(t, "--addr", addr).code != 0 {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s does not serve in a minute", addr)
+		}
+		time.Sleep(50 * time.Millisecond)
 	}
 }
 
@@ -159,7 +179,8 @@ func TestVerifierServesTheModelAlone(t *testing.T) {
 	if status.Code(err) != codes.Unimplemented {
 		t.Errorf("retrieval: %v", err)
 	}
-	if got := plumbline(t, "", "health", "--addr", addr, "--service", "plumbline.v1.VerifierService"); got.code != 0 {
+	awaitServing(t, addr)
+	if got := health(t, "--addr", addr, "--service", "plumbline.v1.VerifierService"); got.code != 0 {
 		t.Errorf("health: %+v", got)
 	}
 	if err := c.command.Process.Signal(os.Interrupt); err != nil {
