@@ -35,7 +35,7 @@ run: setup build ## Set everything up, start the server and say how to try it.
 .PHONY: test
 test: setup ## Set everything up and run all tests, with the race detector.
 	go test -race -timeout 30m ./...
-	go test -run MemoryStaysFlat ./models/engine
+	go test -run MemoryStaysFlat -timeout 60m ./models/engine
 	client/python/scripts/test
 
 .PHONY: fuzz
