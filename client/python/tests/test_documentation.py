@@ -74,11 +74,11 @@ def test_verifiers_keep_the_contract(binary: Path, tmp_path: Path, code: str) ->
     file = tmp_path / "my_verifier.py"
     file.write_text(code)
     check = subprocess.run(
-        [binary, "verifier", "check", spawned(file)],
+        [binary, "verifier", "check", "--timeout", "5m", spawned(file)],
         capture_output=True,
         text=True,
         check=False,
-        timeout=120,
+        timeout=900,
         env=environment(),
     )
     assert check.returncode == 0, check.stdout + check.stderr

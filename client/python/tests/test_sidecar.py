@@ -301,24 +301,38 @@ def test_cancelled_pairs_never_reach_the_function() -> None:
     def score(pairs: Sequence[Pair]) -> list[float]:
         seen.extend(pair.premise for pair in pairs)
         entered.set()
-        go_on.wait(20)
+        go_on.wait(120)
         return length(pairs)
 
-    async def use(client: AsyncClient) -> None:
+    async def use(client: AsyncClient, sidecar: Sidecar) -> None:
         first = asyncio.ensure_future(client.verify([("first", "c")]))
-        await asyncio.to_thread(entered.wait, 20)
+        await asyncio.to_thread(entered.wait, 60)
         cancelled = [asyncio.ensure_future(client.verify([("cancelled", "c")] * 100)) for _ in range(10)]
         last = asyncio.ensure_future(client.verify([("last", "c")]))
-        await asyncio.sleep(0.2)  # they are in the queue
+        await until_queued(sidecar, 1001)
         for call in cancelled:
             call.cancel()
         await asyncio.gather(*cancelled, return_exceptions=True)
-        await asyncio.sleep(0.2)  # the sidecar has heard of it
+        await until_queued(sidecar, 1)  # the sidecar has heard of it
         go_on.set()
         await asyncio.gather(first, last)
 
-    run(score, use, limits=Limits(max_batch=1, max_wait=0))
+    async def main() -> None:
+        async with Sidecar(score, TWO, limits=Limits(max_batch=1, max_wait=0)) as sidecar:
+            port = await sidecar.start("127.0.0.1:0")
+            async with AsyncClient(f"127.0.0.1:{port}") as client:
+                try:
+                    await asyncio.wait_for(use(client, sidecar), 60)
+                finally:
+                    go_on.set()  # the thread would be waited for
+
+    asyncio.run(main())
     assert seen == ["first", "last"]
+
+
+async def until_queued(sidecar: Sidecar, pairs: int) -> None:
+    while len(sidecar._batcher._jobs) != pairs:
+        await asyncio.sleep(0.005)
 
 
 def test_cancelling_a_call_interrupts_its_coroutine() -> None:
