@@ -3,6 +3,7 @@
 package readme
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -10,7 +11,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -64,11 +64,10 @@ func TestReadme(t *testing.T) {
 	}
 	orttest.Library(t)
 	binary := build(t)
-	grpcPort, httpPort := freePort(t), freePort(t)
-	serve(t, binary, grpcPort, httpPort)
+	grpcAddr, httpAddr := serve(t, binary)
 	words := strings.NewReplacer(
-		"localhost:50051", "localhost:"+grpcPort,
-		"localhost:8080", "localhost:"+httpPort,
+		"localhost:50051", grpcAddr,
+		"localhost:8080", httpAddr,
 		"bin/plumbline", binary,
 	)
 	var output []byte
@@ -97,28 +96,18 @@ func build(t *testing.T) string {
 	return binary
 }
 
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "localhost:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
-}
-
 // serve starts the server, waits until it is ready, and stops it as a user
-// would when the test ends.
-func serve(t *testing.T, binary, grpcPort, httpPort string) {
+// would when the test ends. It returns the addresses that the server announces.
+func serve(t *testing.T, binary string) (grpcAddr, httpAddr string) {
 	t.Helper()
-	command := exec.Command(binary, "serve", "--grpc-addr", ":"+grpcPort, "--http-addr", ":"+httpPort)
+	command := exec.Command(binary, "serve", "--grpc-addr", ":0", "--http-addr", ":0")
 	command.Dir = root
 	var log bytes.Buffer
-	command.Stdout, command.Stderr = &log, &log
+	command.Stderr = &log
+	stdout, err := command.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := command.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -128,13 +117,32 @@ func serve(t *testing.T, binary, grpcPort, httpPort string) {
 			t.Errorf("the server ended with %v:\n%s", err, log.String())
 		}
 	})
+	lines := bufio.NewReader(stdout)
+	grpcAddr = announced(t, lines, "gRPC at ")
+	httpAddr = announced(t, lines, " at http://")
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	for !ready(ctx, "http://localhost:"+httpPort+"/readyz") {
+	for !ready(ctx, "http://"+httpAddr+"/readyz") {
 		if ctx.Err() != nil {
 			t.Fatal("the server was not ready in a minute")
 		}
 		time.Sleep(50 * time.Millisecond)
+	}
+	return grpcAddr, httpAddr
+}
+
+// announced is the address that a line of the server gives after some words.
+func announced(t *testing.T, lines *bufio.Reader, words string) string {
+	t.Helper()
+	for {
+		line, err := lines.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the server announces no address: %v", err)
+		}
+		if _, after, found := strings.Cut(line, words); found {
+			addr, _, _ := strings.Cut(after, ". Try it:")
+			return addr
+		}
 	}
 }
 
