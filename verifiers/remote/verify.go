@@ -73,16 +73,6 @@ func (v *Verifier) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batc
 	return c.batch, nil
 }
 
-// outage is the failure of a call none of whose pairs has a score. What the other
-// side calls its deadline may be ours.
-func (c *call) outage(ctx context.Context) error {
-	err := verifiers.Outage(c.batch)
-	if err == nil {
-		return nil
-	}
-	return cmp.Or(deadline.Passing(ctx), err)
-}
-
 // state is where a pair is.
 type state uint8
 
@@ -118,6 +108,16 @@ func newCall(pairs []entail.Pair, maxBytes int, description entail.Description) 
 	}
 	c.open = len(c.sends)
 	return c
+}
+
+// outage is the failure of a call none of whose pairs has a score. What the other
+// side calls its deadline may be ours.
+func (c *call) outage(ctx context.Context) error {
+	err := verifiers.Outage(c.batch)
+	if err == nil {
+		return nil
+	}
+	return cmp.Or(deadline.Passing(ctx), err)
 }
 
 // sendable says why a pair cannot be put into a message.
