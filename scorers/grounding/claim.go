@@ -1,6 +1,7 @@
 package grounding
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -99,16 +100,18 @@ func said(sentences []sentence) string {
 // the answer has no other.
 func (f form) sentenceClaim(text string, st sentence, alone bool) claim {
 	c := claim{text: text[st.span.Start:st.span.End], plain: st.plain, hypothesis: st.plain, kind: kindOf(st)}
-	if alone && c.kind == plumblinev1.ClaimKind_CLAIM_KIND_HEADING {
-		c.kind = kindOfText(st.plain) // what heads nothing is no heading
+	switch {
+	case alone && c.kind == plumblinev1.ClaimKind_CLAIM_KIND_HEADING, // what heads nothing is no heading
+		alone && c.kind == plumblinev1.ClaimKind_CLAIM_KIND_CITATION_ONLY && st.plain != "": // an address may be what was asked for
+		c.kind = kindOfText(st.plain)
 	}
 	f.shape(&c, alone)
 	return c
 }
 
 // readyClaim makes a claim of one that the caller gives.
-func (f form) readyClaim(id, text, hypothesis string) claim {
-	c := claim{id: id, text: text, plain: text, hypothesis: hypothesis, kind: plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL}
+func (f form) readyClaim(s *splitter, id, text, hypothesis string) claim {
+	c := claim{id: id, text: text, plain: cmp.Or(said(s.sentences(text)), text), hypothesis: hypothesis, kind: plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL}
 	if hypothesis != "" {
 		return c // the caller says what to score, whatever the text looks like
 	}

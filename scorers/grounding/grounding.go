@@ -207,7 +207,7 @@ func (s *Scorer) score(ctx context.Context, v entail.Verifier, req request) resu
 func (ss *session) claims(req request) []claim {
 	claims := make([]claim, 0, len(req.claims))
 	for _, c := range req.claims {
-		claims = append(claims, ss.form.readyClaim(c.id, c.text, c.hypothesis))
+		claims = append(claims, ss.form.readyClaim(ss.split, c.id, c.text, c.hypothesis))
 	}
 	for i, answer := range req.answers {
 		of := ss.form.answerClaims(ss.split, answer)

@@ -22,22 +22,37 @@ var (
 		`i(?:'d| would|'ll| will) be (?:happy|glad) to (?:help|assist)\b.*)$`)
 	// thanks are a greeting unless what they are for has a verb.
 	thanks  = regexp.MustCompile(`^(?:many )?(?:thanks|thank you)(?: a lot| (?:so|very) much)?(?:,? \w+)?(?: for (.*))?$`)
-	refusal = regexp.MustCompile(`^(?:(?:i(?:'m| am) )?(?:very |so )?sorry,? (?:but )?)?(?:unfortunately,? )?(?:` +
-		`i (?:do not|don't|really don't) (?:know|have (?:enough |sufficient |any )?(?:information|context|knowledge|data|access))\b.*|` +
+	refusal = regexp.MustCompile(`^(?:(?:i(?:'m| am) )?(?:very |so )?sorry,? (?:but )?)?(?:unfortunately,? )?(?:(?:based on|according to|from) ` + given + `,? )?(?:` +
+		`i (?:do not|don't|really don't) (?:know|have (?:enough |sufficient |any |that |this |the |specific |relevant )*(?:information|context|knowledge|data|access))\b.*|` +
 		`i(?:'m| am) (?:not sure|unsure|unable to|not able to)\b.*|` +
 		`i (?:cannot|can't|can not|could not|couldn't|won't|will not) (?:answer|help|assist|provide|determine|find|say|confirm|comply|verify|share|tell)\b.*|` +
-		`as an? ` + machine + `,? (?:i|my)\b.*|i(?:'m| am) (?:just |only )?an? ` + machine + `\b.*|` +
-		given + `(?: (?:provided|given))? (?:(?:does|do) not|doesn't|don't) (?:contain|mention|provide|include|specify|say|state|give)\b.*|` +
+		`as an? ` + machine + `,? (?:i (?:cannot|can't|can not|could not|couldn't|do not|don't|am not|am unable|have no|won't|will not)|i'm (?:not|unable)|my)\b.*|` +
+		`i(?:'m| am) (?:just |only )?an? ` + machine + `\b.*|` +
+		given + ` (?:(?:does|do) not|doesn't|don't) ` + how + `(?:contain|mention|provide|include|specify|say|state|give)\b.*|` +
+		`the (?:answer|information)(?: (?:to|about|on) .*)? (?:is|was) not ` + how + `(?:(?:available|contained|found|given|mentioned|present|provided|stated) )?in ` + given + `|` +
+		`the (?:answer|information)(?: (?:to|about|on) .*)? (?:cannot|can't|can not|could not|couldn't) be (?:determined|found)\b.*|` +
+		`there is no mention of .* in ` + given + `|` +
 		`there is (?:no|not enough|insufficient) (?:relevant )?(?:information|context|data)(?: (?:available|provided|given))?(?: (?:about|regarding) .*)?|` +
-		`there is (?:no|not enough|insufficient) (?:relevant )?(?:information|context|evidence|data)(?: to (?:answer|determine|say|tell|confirm|decide|verify)\b.*|(?: .*)? in (?:the|this|these|your) ` + given + `(?: provided| given| above| that .*)?)|` +
+		`there is (?:no|not enough|insufficient) (?:relevant )?(?:information|context|evidence|data)(?: to (?:answer|determine|say|tell|confirm|decide|verify)\b.*|(?: .*)? in (?:the|this|these|your) ` + given + `(?: that .*)?)|` +
 		`(?:unknown|n/a|none|no answer|not (?:known|available|specified|mentioned|stated|provided|enough information)|insufficient information|cannot be determined|unanswerable))$`)
+	// contrast begins what a refusal may still say: "I'm not sure, but it opened in 1947."
+	contrast = regexp.MustCompile(`[,;:] (?:but|however|although|though|yet|nevertheless)\b|;`)
+	// offer is what follows a refusal and asserts nothing of the matter.
+	offer = regexp.MustCompile(`^(?:i (?:can|could|would|will)|i'd|i'll|please|feel free|let me|let's|you (?:can|may|could|might)|if you|would you)\b`)
+	// leadIn is a text before a colon that only announces what follows.
+	leadIn = regexp.MustCompile(`(?i)^(?:here|below|these|the following|in summary|for example|for instance|as follows|see)\b|\bfollow(?:s|ing)\b|\b(?:is|are|was|were|be|include|includes|included|including|namely|by|of|as|to|with)\W*$`)
+	// address is one of the web, and sourceLabel what stands before those of sources.
+	address     = regexp.MustCompile(`(?i)\b(?:https?://|www\.)\S+`)
+	sourceLabel = regexp.MustCompile(`(?i)^\W*(?:sources?|references?|links?|see(?: also)?)\s*:`)
 )
 
 const (
 	// machine is what assistants call themselves.
 	machine = `(?:ai(?: (?:assistant|chatbot|system|model|language model))?|(?:large )?language model|llm|(?:virtual )?assistant|chatbot)(?: (?:trained|developed|created|made|built) by [\w ]+)?`
 	// given is what assistants call the evidence.
-	given = `(?:the |this |these |your )?(?:provided |given |supplied |retrieved )?(?:context|documents?|passages?|text|evidence|sources?|information)`
+	given = `(?:the |this |these |your )?(?:provided |given |supplied |retrieved |available )?(?:context|documents?|passages?|text|evidence|sources?|information)(?: (?:provided|given|above|supplied))?`
+	// how are the adverbs of those who find nothing in it.
+	how = `(?:(?:explicitly|directly|specifically|clearly|actually) )?`
 )
 
 // kindOf says what sort of text a sentence is.
@@ -45,15 +60,31 @@ func kindOf(s sentence) plumblinev1.ClaimKind {
 	switch {
 	case s.block == blockCode:
 		return plumblinev1.ClaimKind_CLAIM_KIND_CODE
-	case s.plain == "":
+	case namesSource(s.plain):
 		return plumblinev1.ClaimKind_CLAIM_KIND_CITATION_ONLY
-	case s.block == blockHeading, strings.HasSuffix(s.plain, ":"), strings.HasSuffix(s.plain, "："):
+	case s.block == blockHeading, announces(s.plain):
 		return plumblinev1.ClaimKind_CLAIM_KIND_HEADING
-	case s.bold && !endsSentence(s.plain) && !hasFiniteVerb(s.plain):
+	case s.bold && !s.item && !endsSentence(s.plain) && !hasFiniteVerb(s.plain):
 		return plumblinev1.ClaimKind_CLAIM_KIND_HEADING
 	}
 	return kindOfText(s.plain)
 }
+
+// namesSource says whether a sentence is nothing but citations and addresses.
+func namesSource(text string) bool {
+	return text == "" || address.MatchString(text) && !hasWord(address.ReplaceAllString(sourceLabel.ReplaceAllString(text, ""), ""))
+}
+
+// announces says whether a text ends with a colon and states nothing itself, as
+// "She won three prizes, in 1903, 1911 and 1935:" does.
+func announces(text string) bool {
+	if !strings.HasSuffix(text, ":") && !strings.HasSuffix(text, "：") {
+		return false
+	}
+	return leadIn.MatchString(text) || !hasFiniteVerb(text) || !severalDigits.MatchString(text)
+}
+
+var severalDigits = regexp.MustCompile(`\d\d`)
 
 // kindOfText tells the kinds apart that do not depend on Markdown.
 func kindOfText(text string) plumblinev1.ClaimKind {
@@ -63,12 +94,27 @@ func kindOfText(text string) plumblinev1.ClaimKind {
 	said := phrase(text)
 	switch {
 	case len(said) > maxPhrase:
-	case refusal.MatchString(said):
+	case refuses(said):
 		return plumblinev1.ClaimKind_CLAIM_KIND_REFUSAL
 	case greeting.MatchString(said), thanksOnly(said):
 		return plumblinev1.ClaimKind_CLAIM_KIND_GREETING
 	}
 	return plumblinev1.ClaimKind_CLAIM_KIND_FACTUAL
+}
+
+// refuses says whether a phrase says that no answer is given, and gives none after
+// a "but".
+func refuses(said string) bool {
+	if !refusal.MatchString(said) {
+		return false
+	}
+	for _, border := range contrast.FindAllStringIndex(said, -1) {
+		rest := strings.TrimLeft(said[border[1]:], " ,")
+		if hasFiniteVerb(rest) && !refusal.MatchString(rest) && !offer.MatchString(rest) {
+			return false
+		}
+	}
+	return true
 }
 
 // maxPhrase is the longest text in bytes that may be a greeting or a refusal.

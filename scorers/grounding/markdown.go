@@ -33,8 +33,8 @@ type block struct {
 	// columns are the names of a table's columns, of one of its rows; none if no
 	// line gives them.
 	columns []string
-	// quoted says that lines may begin with ">".
-	quoted bool
+	// quoted says that lines may begin with ">", item that it is an item of a list.
+	quoted, item bool
 	// closed says that more text at the end of the source cannot change the
 	// block.
 	closed bool
@@ -52,7 +52,7 @@ var (
 	headingLine = regexp.MustCompile(`^ {0,3}#{1,6}[ \t]+`)
 	ruleLine    = regexp.MustCompile(`^\s*([-*_=])[ \t]*(?:[-*_=][ \t]*){2,}$`)
 	underline   = regexp.MustCompile(`^ {0,3}(?:=+|-{2,})[ \t]*$`)
-	itemLine    = regexp.MustCompile(`^\s*(?:[-*+•‣◦]|\d{1,3}[.)]|[a-zA-Z]\)|\[\^[\w-]{1,32}\]:)\s+`)
+	itemLine    = regexp.MustCompile(`^\s*(?:[-*+•‣◦●○▪▫■□·–✓✔✅]|\d{1,3}[.)]|[a-zA-Z]\)|\[\^[\w-]{1,32}\]:)\s+`)
 	quoteLine   = regexp.MustCompile(`^\s*(?:>[ \t]?)+`)
 	delimiter   = regexp.MustCompile(`^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$`)
 )
@@ -176,7 +176,7 @@ func (r *reader) begin(start, end int, quoted bool) {
 		start += len(headingLine.FindString(line))
 		r.add(block{kind: blockHeading, span: entail.Span{Start: start, End: end}, closed: r.complete(end)})
 	case item != "":
-		r.add(block{span: entail.Span{Start: start + len(item), End: end}, quoted: quoted, lines: 1})
+		r.add(block{span: entail.Span{Start: start + len(item), End: end}, quoted: quoted, item: true, lines: 1})
 		r.undecided(end)
 		r.open = true
 	case r.open && len(r.blocks) > 0:
@@ -385,6 +385,7 @@ type marker struct {
 	open     map[string][]int // openers of emphasis and brackets by their text
 	noTicks  [4]bool          // no closing run of so many backticks follows
 	openTick int              // 1 + the offset of the first unclosed backtick
+	unclosed int              // 1 + that of the first link or citation that the end cuts
 }
 
 func (m *marker) drop(start, end int) {
@@ -402,6 +403,9 @@ func (m *marker) firstOpen() int {
 	first := m.end
 	if m.openTick > 0 {
 		first = min(first, m.openTick-1)
+	}
+	if m.unclosed > 0 {
+		first = min(first, m.unclosed-1)
 	}
 	for _, stack := range m.open {
 		if len(stack) > 0 {
@@ -532,17 +536,36 @@ func (m *marker) bracket(i int) int {
 	}
 	start := stack[len(stack)-1]
 	m.open["["] = stack[:len(stack)-1]
-	if end := linkEnd(m.text[:m.end], i+1); end > 0 {
+	label := m.text[start+1 : i]
+	target, open := linkEnd(m.text[:m.end], i+1)
+	if open {
+		m.cut(start)
+	}
+	if isCitation(label) && (start == 0 || m.text[start-1] != '!') {
+		end := max(i+1, target) // a citation may be a link
+		m.cite(start, end)
+		return end
+	}
+	if target > 0 {
 		if start > 0 && m.text[start-1] == '!' {
 			start--
 		}
-		m.dropPair(entail.Span{Start: start, End: m.labelStart(start)}, entail.Span{Start: i, End: end})
-		return end
-	}
-	if label := m.text[start+1 : i]; len(label) <= maxCitation && citation.MatchString(label) {
-		m.cite(start, i+1)
+		m.dropPair(entail.Span{Start: start, End: m.labelStart(start)}, entail.Span{Start: i, End: target})
+		return target
 	}
 	return i + 1
+}
+
+// isCitation says whether the label in brackets is a citation, perhaps in brackets
+// of its own: "[[3]](https://…)".
+func isCitation(label string) bool {
+	if len(label) > maxCitation {
+		return false
+	}
+	if inner, ok := strings.CutPrefix(label, "["); ok {
+		label = strings.TrimSuffix(inner, "]")
+	}
+	return citation.MatchString(label)
 }
 
 func (m *marker) labelStart(start int) int {
@@ -560,43 +583,86 @@ func (m *marker) cite(start, end int) {
 	m.found = append(m.found, mark{Span: entail.Span{Start: start, End: end}, citation: true})
 }
 
-// linkEnd returns the end of a link's target "(…)" at i, or 0. Targets have no
-// blanks and at most one pair of parentheses inside, which bounds the search.
-func linkEnd(text string, i int) int {
-	if i >= len(text) || text[i] != '(' {
-		return 0
+// cut notes that the end of the text cuts what begins at an offset.
+func (m *marker) cut(start int) {
+	if m.unclosed == 0 {
+		m.unclosed = start + 1
+	}
+}
+
+// linkEnd returns the end of a link's target "(…)" at i, or 0; open says that the
+// end of the text cuts it. Targets have no blanks, but for those before a title, and
+// at most one pair of parentheses inside, which bounds the search.
+func linkEnd(text string, i int) (end int, open bool) {
+	if i >= len(text) {
+		return 0, true
+	}
+	if text[i] != '(' {
+		return 0, false
 	}
 	depth := 0
-	for j := i; j < len(text) && text[j] > ' '; j++ {
+	for j := i; j < len(text) && text[j] >= ' '; j++ {
 		switch text[j] {
 		case '(':
 			depth++
 			if depth > 2 {
-				return 0
+				return 0, false
 			}
 		case ')':
 			depth--
 			if depth == 0 {
-				return j + 1
+				return j + 1, false
 			}
+		case ' ':
+			return titleEnd(text, j)
 		}
+		open = j+1 == len(text)
 	}
-	return 0
+	return 0, open
 }
 
-// lenticular handles citations such as "【3†source】".
+var (
+	// linkTitle matches the title of a link with the end of its target.
+	linkTitle = regexp.MustCompile(`^ {1,3}(?:"[^"\n]{0,200}"|'[^'\n]{0,200}')\)`)
+	// cutTitle matches the beginning of one, to the end of the text.
+	cutTitle = regexp.MustCompile(`^ {1,3}(?:"[^"\n]{0,200}"?|'[^'\n]{0,200}'?)?$`)
+)
+
+// maxLinkTitle bounds the search for the end of a title, in bytes.
+const maxLinkTitle = 1024
+
+// titleEnd returns the end of a link whose title begins after the blank at i, or 0;
+// open says that the end of the text cuts it.
+func titleEnd(text string, i int) (end int, open bool) {
+	rest := text[i:min(len(text), i+maxLinkTitle)]
+	if m := linkTitle.FindString(rest); m != "" {
+		return i + len(m), false
+	}
+	return 0, i+len(rest) == len(text) && cutTitle.MatchString(rest)
+}
+
+// fileCitation is what OpenAI's assistants write of a file: message and place.
+var fileCitation = regexp.MustCompile(`^\d{1,3}:\d{1,3}$`)
+
+// maxSource is the longest name of a source behind a dagger, in bytes.
+const maxSource = 300
+
+// lenticular handles citations such as "【3†source】" and "【4:0†report.pdf】".
 func (m *marker) lenticular(i int) int {
 	const left, right = "【", "】"
-	rest := m.text[i:min(m.end, i+maxCitation)]
+	rest := m.text[i:min(m.end, i+maxSource)]
 	if !strings.HasPrefix(rest, left) {
 		return i + 1
 	}
 	end := strings.Index(rest, right)
 	if end < 0 {
+		if i+len(rest) == m.end {
+			m.cut(i)
+		}
 		return i + len(left)
 	}
 	label, _, _ := strings.Cut(rest[len(left):end], "†")
-	if citation.MatchString(label) {
+	if len(label) <= maxCitation && (citation.MatchString(label) || fileCitation.MatchString(label)) {
 		m.cite(i, i+end+len(right))
 		return i + end + len(right)
 	}

@@ -14,8 +14,9 @@ type sentence struct {
 	span  entail.Span // exact, without blanks at its ends
 	plain string      // what it says without Markdown, blanks squeezed
 	block blockKind
-	// bold says that the whole sentence is emphasised, as labels are.
-	bold bool
+	// bold says that the whole sentence is bold, as labels are, and item that it
+	// stands in an item of a list, where it is a label of nothing.
+	bold, item bool
 }
 
 // scan is the outcome of reading a text, or a part of it.
@@ -97,6 +98,7 @@ func (s *splitter) block(text string, b block) ([]sentence, int) {
 			plain: squeeze(newPlain(text, span, inside).text),
 			block: b.kind,
 			bold:  wraps(text, span, inside),
+			item:  b.item,
 		})
 		start = stop
 	}
@@ -184,12 +186,12 @@ func lastLetter(text string) rune {
 	return r
 }
 
-// wraps says whether one pair of marks encloses the whole span.
+// wraps says whether one pair of marks of bold text encloses the whole span.
 func wraps(text string, span entail.Span, drop []mark) bool {
-	if len(drop) != 2 || drop[0].Start != span.Start || drop[1].citation {
+	if len(drop) != 2 || drop[0].Start != span.Start || drop[0].End-drop[0].Start < 2 || drop[1].citation {
 		return false
 	}
-	return strings.Trim(text[drop[1].End:span.End], ":") == "" && text[span.Start] != '['
+	return strings.Trim(text[drop[1].End:span.End], ":") == "" && (text[span.Start] == '*' || text[span.Start] == '_')
 }
 
 // whole makes one sentence of a block.

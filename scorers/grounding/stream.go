@@ -137,7 +137,7 @@ func (st *stream) start(req *plumblinev1.ScoreGroundingRequest) {
 }
 
 func (st *stream) ready(c *plumblinev1.Claim) {
-	st.dispatch(st.session.form.readyClaim(c.GetId(), c.GetText(), c.GetHypothesis()))
+	st.dispatch(st.session.form.readyClaim(st.session.split, c.GetId(), c.GetText(), c.GetHypothesis()))
 }
 
 // delta takes the next piece of the answer.
