@@ -212,6 +212,29 @@ func findNeedle(t *testing.T, v entail.Verifier) {
 	}
 }
 
+// TestRefusedPairsKeepTheBound: as halves they are twice as many, and go in calls of
+// the same size.
+func TestRefusedPairsKeepTheBound(t *testing.T) {
+	recorder := entailtest.NewRecorder(refusing(200, nil))
+	var text strings.Builder
+	for i := range 40_000 {
+		fmt.Fprintf(&text, "Tomato %d likes warm beds. ", i)
+	}
+	req := evidenceOf(text.String() + "Here is the needle.")
+	req.Claims = []*plumblinev1.Claim{{Text: "There is a needle."}}
+	near(t, "support", newScorer(t).Score(t.Context(), recorder, req).GetClaims()[0].GetSupport().GetValue(), 0.9)
+	asked := 0
+	for _, call := range recorder.Calls() {
+		asked += len(call)
+		if len(call) > maxPairs {
+			t.Errorf("a call has %d pairs", len(call))
+		}
+	}
+	if asked < 2*maxPairs {
+		t.Errorf("%d pairs were asked, too few to tell", asked)
+	}
+}
+
 // TestHopelessVerifierIsNotAskedForEver: one that refuses everything ends in a
 // status after a bounded number of pairs.
 func TestHopelessVerifierIsNotAskedForEver(t *testing.T) {

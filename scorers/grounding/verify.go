@@ -100,7 +100,10 @@ func (v *verification) askAll(ctx context.Context, pairs func(func(pair) bool)) 
 	var failed error
 	flush := func() bool {
 		for len(batch) > 0 && failed == nil {
-			batch, failed = v.ask(ctx, batch)
+			now := batch[:min(len(batch), maxPairs)] // refused chunks come back as two
+			again, err := v.ask(ctx, now)
+			batch, failed = append(again, batch[len(now):]...), err
+			batch = slices.DeleteFunc(batch, func(p pair) bool { return p.job.err != nil })
 		}
 		for _, p := range batch {
 			p.job.fail(failed)

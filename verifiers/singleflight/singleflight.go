@@ -25,6 +25,8 @@ type Verifier struct {
 // flight is the run of one pair. Its fields are set before done is closed.
 type flight struct {
 	done chan struct{}
+	// beside is how many pairs land together, this one included.
+	beside int
 	// landed says that there is an outcome. A flight without one lost its
 	// leader, and those who waited must see to the pair themselves.
 	landed bool
@@ -120,19 +122,28 @@ type seat struct {
 	flight *flight
 }
 
-// board finds the flight of each open pair and starts those that are missing.
+// worthwhile says whether a call of some pairs joins a run of others: they land
+// together, so that a small call beside a large one is sooner done by itself.
+func worthwhile(pairs, beside int) bool { return beside <= 4*pairs+16 }
+
+// board finds the flight of each open pair and starts those that are missing or
+// land too late.
 func (v *Verifier) board(pairs []entail.Pair, open []int) (led, joined []seat) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, i := range open {
 		pair := pairs[i]
-		if f, ok := v.flights[pair]; ok {
+		f, ok := v.flights[pair]
+		if ok && (f.beside == 0 || worthwhile(len(open), f.beside)) { // 0: it is this call's own
 			joined = append(joined, seat{i, pair, f})
 			continue
 		}
-		f := &flight{done: make(chan struct{})}
+		f = &flight{done: make(chan struct{})}
 		v.flights[pair] = f
 		led = append(led, seat{i, pair, f})
+	}
+	for _, s := range led {
+		s.flight.beside = len(led)
 	}
 	return led, joined
 }
@@ -172,7 +183,9 @@ func (v *Verifier) land(led []seat) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for _, s := range led {
-		delete(v.flights, s.pair)
+		if v.flights[s.pair] == s.flight { // no smaller call has put its own there
+			delete(v.flights, s.pair)
+		}
 		close(s.flight.done)
 	}
 }

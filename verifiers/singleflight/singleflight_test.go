@@ -196,6 +196,43 @@ func TestLongCallsGoInChunks(t *testing.T) {
 	}
 }
 
+// holding holds calls of more than one pair until it is let go.
+type holding struct {
+	entail.Verifier
+	entered, release chan struct{}
+}
+
+func (h holding) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
+	if len(pairs) > 1 {
+		close(h.entered)
+		<-h.release
+	}
+	return h.Verifier.Verify(ctx, pairs)
+}
+
+// TestASmallCallDoesNotWaitForALargeOne: their pair lands with the other 99.
+func TestASmallCallDoesNotWaitForALargeOne(t *testing.T) {
+	held := holding{entailtest.Overlap(), make(chan struct{}), make(chan struct{})}
+	v := New(held, 1000)
+	var pairs []entail.Pair
+	for i := range 100 {
+		pairs = append(pairs, pair(i))
+	}
+	large := verify(t.Context(), v, pairs...)
+	<-held.entered
+	small := <-verify(t.Context(), v, pair(7))
+	if small.err != nil || small.batch.Usage.Shared != 0 {
+		t.Errorf("the small call: %+v", small)
+	}
+	close(held.release)
+	if got := <-large; got.err != nil || got.batch.Results[7] != small.batch.Results[0] {
+		t.Errorf("the large call: %v", got.err)
+	}
+	if n := v.underWay(); n != 0 {
+		t.Errorf("%d flights are left", n)
+	}
+}
+
 // TestSharingChangesNoScore runs concurrent calls with many equal pairs, which
 // must get what the verifier says without sharing.
 func TestSharingChangesNoScore(t *testing.T) {
