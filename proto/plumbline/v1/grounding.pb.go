@@ -93,7 +93,7 @@ const (
 	ClaimKind_CLAIM_KIND_REFUSAL ClaimKind = 4
 	// A heading or label.
 	ClaimKind_CLAIM_KIND_HEADING ClaimKind = 5
-	// Nothing but citations, such as "[3]".
+	// Nothing but citations, such as "[3]", or addresses of sources.
 	ClaimKind_CLAIM_KIND_CITATION_ONLY ClaimKind = 6
 	// Source code.
 	ClaimKind_CLAIM_KIND_CODE ClaimKind = 7
