@@ -1,6 +1,7 @@
 package grounding
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -20,13 +21,17 @@ type quantity struct {
 	text   string
 	values []string // its possible readings, as canonical decimals
 	unit   string   // canonical, or empty
-	// loose says that the number is part of a date, or the word "one", which
-	// is an article as often as a number: it can answer a claim's number and
-	// raises no flag itself.
+	// loose says that the number is part of a date, an address or a label, or the
+	// word "one", which is an article as often as a number: it can answer a claim's
+	// number and raises no flag itself.
 	loose bool
 	// ordinal says that the number is one of an order. Those in words answer such
 	// numbers only: "the second attack" has no two of anything.
 	ordinal bool
+	// hour is the key of the hour that minutes belong to, as "9:", and else empty.
+	hour string
+	// parts are the numbers that a number in groups may be as well: "12 345".
+	parts []quantity
 }
 
 // date is a day or a month, with or without its year.
@@ -34,6 +39,8 @@ type date struct {
 	text             string
 	year, month, day int  // 0 if not given
 	swapped          bool // day and month may be the other way round
+	years            bool // year and month may be two years: "2003-04"
+	loose            bool // part of an address: it can answer and raises no flag
 }
 
 // within says whether another date has everything that this one says.
@@ -50,20 +57,52 @@ func (d date) within(e date) bool {
 const monthNames = `jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?`
 
 var (
-	isoDate    = regexp.MustCompile(`\b(\d{4})-(\d{2})-(\d{2})\b`)
+	isoDate    = regexp.MustCompile(`\b(\d{4})[-/](\d{1,2})[-/](\d{1,2})(?:T|\b)`)
+	isoMonth   = regexp.MustCompile(`\b([12]\d{3})-(\d{2})\b`)
 	dayFirst   = regexp.MustCompile(`(?i)\b(\d{1,2})(?:st|nd|rd|th)?(?: of)? (` + monthNames + `)\b\.?(?:,? (\d{4})\b)?`)
 	monthFirst = regexp.MustCompile(`(?i)\b(` + monthNames + `)\.? (\d{1,2})(?:st|nd|rd|th)?\b(?:,? (\d{4})\b)?`)
 	monthYear  = regexp.MustCompile(`(?i)\b(` + monthNames + `)\.?,? (\d{4})\b`)
 	// verbs are months as often as not, in lower case and without a year.
 	verbs   = regexp.MustCompile(`\b(?:may|march)\b`)
 	figures = regexp.MustCompile(`\b(\d{1,2})[/.](\d{1,2})[/.](\d{4})\b`)
-	digits  = regexp.MustCompile(`\d+(?:[.,'’\x{00A0}\x{202F}]\d+)*`)
+	digits  = regexp.MustCompile(`\d+(?:[.,'’]\d+)*(?: ?[¼½¾⅕-⅘⅛-⅞])?|[¼½¾⅕-⅘⅛-⅞]`)
+	// urls are addresses, with their scheme or without.
+	urls = regexp.MustCompile(`(?i)(?:[a-z]://|\bwww\.|\b[a-z0-9-]+\.[a-z]{2,}/)[!-~]+`)
 )
 
 // readFacts reads a text. Marks of Markdown around a number do not matter.
 func readFacts(text string) facts {
+	cited := make([]bool, len(text)) // bytes of addresses
+	for _, m := range urls.FindAllStringIndex(text, -1) {
+		cover(cited, m[0], m[1])
+	}
+	loose := slices.Clone(cited) // and of dates
 	var f facts
-	taken := make([]bool, len(text)) // bytes of dates
+	for _, d := range readDates(text) {
+		d.loose = cited[d.start]
+		cover(loose, d.start, d.start+len(d.text))
+		f.dates = append(f.dates, d.date)
+	}
+	f.quantities = append(readFigures(text, loose), numberWords(text)...)
+	return f
+}
+
+func cover(bytes []bool, start, end int) {
+	for i := start; i < end; i++ {
+		bytes[i] = true
+	}
+}
+
+// found is a date with where it begins.
+type found struct {
+	date
+	start int
+}
+
+// readDates reads the dates of a text, none inside another.
+func readDates(text string) []found {
+	var out []found
+	taken := make([]bool, len(text))
 	dates := func(re *regexp.Regexp, read func(groups []string) date) {
 		for _, m := range re.FindAllStringSubmatchIndex(text, -1) {
 			if taken[m[0]] {
@@ -83,28 +122,19 @@ func readFacts(text string) facts {
 				continue
 			}
 			d.text = groups[0]
-			f.dates = append(f.dates, d)
-			for i := m[0]; i < m[1]; i++ {
-				taken[i] = true
-			}
+			out = append(out, found{d, m[0]})
+			cover(taken, m[0], m[1])
 		}
 	}
 	dates(isoDate, func(g []string) date { return date{year: atoi(g[1]), month: atoi(g[2]), day: atoi(g[3])} })
+	dates(isoMonth, func(g []string) date { return date{year: atoi(g[1]), month: atoi(g[2]), years: true} })
 	dates(figures, func(g []string) date {
 		return date{month: atoi(g[1]), day: atoi(g[2]), year: atoi(g[3]), swapped: true}
 	})
 	dates(dayFirst, func(g []string) date { return date{day: atoi(g[1]), month: month(g[2]), year: atoi(g[3])} })
 	dates(monthFirst, func(g []string) date { return date{month: month(g[1]), day: atoi(g[2]), year: atoi(g[3])} })
 	dates(monthYear, func(g []string) date { return date{month: month(g[1]), year: atoi(g[2])} })
-
-	for _, m := range digits.FindAllStringIndex(text, -1) {
-		if q, ok := readQuantity(text, m[0], m[1]); ok {
-			q.loose = taken[m[0]]
-			f.quantities = append(f.quantities, q)
-		}
-	}
-	f.quantities = append(f.quantities, numberWords(text)...)
-	return f
+	return out
 }
 
 func atoi(digits string) int {
@@ -119,33 +149,88 @@ func month(name string) int {
 	return strings.Index("janfebmaraprmayjunjulaugsepoctnovdec", strings.ToLower(name)[:3])/3 + 1
 }
 
-// readQuantity reads the digits text[start:end] with what stands around them.
-// Digits inside a word ("B12") are part of a name and no number; in scripts
-// without blanks a letter before them says nothing.
-func readQuantity(text string, start, end int) (quantity, bool) {
-	before, size := utf8.DecodeLastRuneInString(text[:start])
-	if unicode.IsLetter(before) && !unicode.In(before, withoutBlanks...) {
+// readFigures reads the numbers in digits. Those at loose bytes are loose.
+func readFigures(text string, loose []bool) []quantity {
+	var out []quantity
+	spans := digits.FindAllStringIndex(text, -1)
+	for len(spans) > 0 {
+		run := spans[:grouped(text, spans)]
+		spans = spans[len(run):]
+		var parts []quantity
+		for _, m := range run {
+			if q, ok := readQuantity(text, m[0], m[1], loose); ok {
+				parts = append(parts, q)
+			}
+		}
+		oneNumber := 1 < len(run) && len(run) <= maxGroups && len(parts) == len(run) && !parts[0].loose
+		if !oneNumber {
+			out = append(out, parts...)
+			continue
+		}
+		q, _ := readQuantity(text, run[0][0], run[len(run)-1][1], loose)
+		if text[run[0][1]] == ' ' {
+			q.parts = parts
+		}
+		out = append(out, q)
+	}
+	return out
+}
+
+// blanks are those that stand inside numbers and before units.
+const blanks = " \u00A0\u2009\u202F"
+
+// maxGroups is how many groups of digits a number has at most: a longer row of
+// them is a list.
+const maxGroups = 5
+
+// grouped returns how many of some numbers, at least one, may be one number in
+// groups of three digits: "1 234 567", "1 234,5". A year begins no such number.
+func grouped(text string, spans [][]int) int {
+	n := 1
+	for ; n < len(spans); n++ {
+		last, next := text[spans[n-1][0]:spans[n-1][1]], text[spans[n][0]:spans[n][1]]
+		gap := text[spans[n-1][1]:spans[n][0]]
+		begun := strings.Trim(last, "0123456789") == "" && len(last) <= 3
+		if !begun || utf8.RuneCountInString(gap) != 1 || !strings.Contains(blanks, gap) || !threeDigits.MatchString(next) {
+			break
+		}
+	}
+	return n
+}
+
+var threeDigits = regexp.MustCompile(`^\d{3}(?:[.,]\d+)?$`)
+
+// readQuantity reads the digits text[start:end] with what stands around them; it
+// is loose at loose bytes. Digits inside a word ("B12") are part of a name and no
+// number; in scripts without blanks a letter before them says nothing, nor does
+// the T between a date and a time.
+func readQuantity(text string, start, end int, loose []bool) (quantity, bool) {
+	before, _ := utf8.DecodeLastRuneInString(text[:start])
+	if unicode.IsLetter(before) && !unicode.In(before, withoutBlanks...) && !loose[start-1] {
 		return quantity{}, false
 	}
 	if after, _ := utf8.DecodeRuneInString(text[end:]); strings.ContainsRune(counters, after) {
 		return quantity{}, false
 	}
-	q := quantity{text: text[start:end], ordinal: ordinalEnding.MatchString(text[end:min(len(text), end+3)])}
+	first, _ := utf8.DecodeRuneInString(text[start:])
+	q := quantity{
+		ordinal: ordinalEnding.MatchString(text[end:min(len(text), end+3)]),
+		loose:   loose[start] || vulgar[first] != "" || numbersLabel(text, start, end),
+	}
+	if end == start+2 {
+		q.hour = hourBefore(text, start)
+	}
+	if pointed(text[:start]) {
+		start--
+	}
+	symbol := currency(strings.TrimRight(text[:start], "*_` "))
+	shift, unit, stop := suffix(text, end, symbol != "")
+	q.unit = cmp.Or(symbol, unit)
+	from := minusBefore(text, start)
+	q.text = text[from:stop]
 	sign := ""
-	if before == '-' || before == '−' {
-		outer, _ := utf8.DecodeLastRuneInString(text[:start-size])
-		if start == size || unicode.IsSpace(outer) || outer == '(' {
-			sign = "-"
-			q.text = text[start-size : end]
-		}
-	}
-	shift, unit, stop := suffix(text, end)
-	q.unit = unit
-	if stop > end {
-		q.text += text[end:stop]
-	}
-	if symbol := currency(strings.TrimRight(text[:start], "*_` ")); symbol != "" {
-		q.unit = symbol
+	if from < start {
+		sign = "-"
 	}
 	for _, n := range readings(text[start:end]) {
 		q.values = append(q.values, sign+n.canonical(shift))
@@ -154,6 +239,71 @@ func readQuantity(text string, start, end int) (quantity, bool) {
 		}
 	}
 	return q, true
+}
+
+// hourBefore returns the key of the hour before the minutes at start, if they are
+// minutes.
+func hourBefore(text string, start int) string {
+	m := clockHour.FindStringSubmatch(text[max(0, start-4):start])
+	if m == nil {
+		return ""
+	}
+	return decimal{whole: m[1]}.canonical(0) + ":"
+}
+
+var clockHour = regexp.MustCompile(`(?:^|\D)(\d{1,2}):$`)
+
+// pointed says whether a text ends with the point that begins a number: " .5".
+func pointed(head string) bool {
+	head, ok := strings.CutSuffix(head, ".")
+	before, _ := utf8.DecodeLastRuneInString(head)
+	return ok && (head == "" || unicode.IsSpace(before) || strings.ContainsRune("*_([-−–+±<>=~", before) || currency(head) != "")
+}
+
+// minusBefore returns where the minus of a number at start begins, and start if
+// the number has none.
+func minusBefore(text string, start int) int {
+	mark, size := utf8.DecodeLastRuneInString(text[:start])
+	if !strings.ContainsRune("-−–", mark) {
+		return minusWord(text, start)
+	}
+	outer, _ := utf8.DecodeLastRuneInString(text[:start-size])
+	if start == size || unicode.IsSpace(outer) || outer == '(' {
+		return start - size
+	}
+	return start
+}
+
+// minusWord returns where the word "minus" before a number at start begins, and
+// start if there is none. After another number it is a subtraction, and after "or"
+// a tolerance.
+func minusWord(text string, start int) int {
+	const minus = "minus "
+	from := start - len(minus)
+	if from < 0 || !strings.EqualFold(text[from:start], minus) {
+		return start
+	}
+	head := strings.TrimRightFunc(text[:from], unicode.IsSpace)
+	last := strings.ToLower(head[strings.LastIndexFunc(head, unicode.IsSpace)+1:])
+	_, number := numerals[last]
+	switch {
+	case len(head) == from && from > 0 && text[from-1] != '(',
+		number, last == "or", scale(last) > 0, unitOf(last) != "", strings.ContainsAny(last, "0123456789"):
+		return start
+	}
+	return from
+}
+
+// numbersLabel says whether a number ends the label of what follows, as in
+// "Step 1: Preheat the oven."
+func numbersLabel(text string, start, end int) bool {
+	after, ok := strings.CutPrefix(text[end:], ":")
+	if !ok || after != "" && !unicode.IsSpace(rune(after[0])) {
+		return false
+	}
+	head := strings.TrimRight(text[:start], ". ") // of "Fig. 3:"
+	words := strings.Fields(head[strings.LastIndexAny(head, ".!?:;\n")+1:])
+	return len(words) > 0 && !slices.ContainsFunc(words, func(w string) bool { return !isName(w) })
 }
 
 // withoutBlanks are scripts whose words stand without blanks between them.
@@ -185,10 +335,24 @@ func (d decimal) canonical(shift int) string {
 	return whole + "." + fraction
 }
 
+// vulgar has the fractions of one character, as decimals after the point.
+var vulgar = map[rune]string{
+	'¼': "25", '½': "5", '¾': "75", '⅕': "2", '⅖': "4", '⅗': "6", '⅘': "8", '⅛': "125", '⅜': "375", '⅝': "625", '⅞': "875",
+}
+
 // readings returns what digits with separators may mean: "1,234" is 1234 to
-// some and 1.234 to others. Digits that are no number ("3.5.1") stand for
-// themselves.
+// some and 1.234 to others, but "1,000" is no one's 1. "2½" may be answered by 2:
+// not all ways to write its fraction are read. Digits that are no number ("3.5.1")
+// stand for themselves.
 func readings(s string) []decimal {
+	last, size := utf8.DecodeLastRuneInString(s)
+	if fraction := vulgar[last]; fraction != "" {
+		whole := strings.TrimRight(s[:len(s)-size], " ")
+		return []decimal{{whole, fraction}, {whole: whole}}
+	}
+	if strings.HasPrefix(s, ".") {
+		s = "0" + s
+	}
 	var out []decimal
 	for _, point := range []string{".", ","} {
 		whole, fraction, found := s, "", false
@@ -196,11 +360,9 @@ func readings(s string) []decimal {
 			whole, fraction, found = strings.Cut(s, point)
 		}
 		groups := strings.FieldsFunc(whole, notWord)
-		ok := len(groups) > 0 && strings.IndexFunc(fraction, notWord) < 0 && !strings.Contains(whole, point)
-		for i, g := range groups[min(1, len(groups)):] {
-			ok = ok && len(g) == 3 && (i > 0 || len(groups[0]) <= 3)
-		}
-		if !ok {
+		thousands := fraction == "000" && len(whole) <= 3 && whole[0] != '0'
+		if thousands || strings.IndexFunc(fraction, notWord) >= 0 || strings.Contains(whole, point) ||
+			!inThousands(groups) && !lakhs.MatchString(whole) {
 			continue
 		}
 		out = append(out, decimal{strings.Join(groups, ""), fraction})
@@ -214,16 +376,33 @@ func readings(s string) []decimal {
 	return out
 }
 
+// inThousands says whether groups of digits are one group or those of a number in
+// thousands.
+func inThousands(groups []string) bool {
+	if len(groups) == 1 {
+		return true
+	}
+	odd := func(g string) bool { return len(g) != 3 }
+	return len(groups[0]) <= 3 && groups[0][0] != '0' && !slices.ContainsFunc(groups[1:], odd)
+}
+
+// lakhs are digits in the groups of lakhs and crores.
+var lakhs = regexp.MustCompile(`^[1-9]\d?(?:,\d\d)+,\d{3}$`)
+
 // suffix reads a scale word and a unit after a number that ends at end, and
-// returns where they end.
-func suffix(text string, end int) (shift int, unit string, stop int) {
+// returns where they end. priced says that a sign of currency stands before it.
+func suffix(text string, end int, priced bool) (shift int, unit string, stop int) {
 	stop = end
 	for range 2 {
 		word, attached, next := wordAfter(text, stop)
 		if word == "" {
 			break
 		}
-		if s := scale(word, attached && stop == end); s > 0 && shift == 0 {
+		s := scale(word)
+		if stop == end && (attached || priced && !strings.HasPrefix(text[next:], "-")) { // not "a $5 T-shirt"
+			s = max(s, letterScale(word, priced))
+		}
+		if s > 0 && shift == 0 {
 			shift, stop = s, next
 			continue
 		}
@@ -245,11 +424,8 @@ func suffix(text string, end int) (shift int, unit string, stop int) {
 func wordAfter(text string, at int) (word string, attached bool, next int) {
 	rest := strings.TrimLeft(text[at:min(len(text), at+40)], "*_`")
 	attached = true
-	for _, gap := range []string{" ", "-", "\u00A0", "\u202F"} {
-		if cut, ok := strings.CutPrefix(rest, gap); ok {
-			rest, attached = strings.TrimLeft(cut, "*_`"), false
-			break
-		}
+	if gap, size := utf8.DecodeRuneInString(rest); size > 0 && strings.ContainsRune(blanks+"-", gap) {
+		rest, attached = strings.TrimLeft(rest[size:], "*_`"), false
 	}
 	end := strings.IndexFunc(rest, func(r rune) bool { return !unicode.IsLetter(r) && r != '°' })
 	switch {
@@ -268,18 +444,29 @@ func wordAfter(text string, at int) (word string, attached bool, next int) {
 	return strings.ToLower(rest[:end]), attached, at + strings.Index(text[at:], rest[:end]) + end
 }
 
-// scale returns the power of ten of a scale word; attached allows for letters
-// that only count beside the digits.
-func scale(word string, attached bool) int {
+// letterScale returns the power of ten of a letter beside digits: "5k", and with a
+// sign of currency "$5B".
+func letterScale(word string, priced bool) int {
+	switch {
+	case word == "k":
+		return 3
+	case priced && word == "m":
+		return 6
+	case priced && word == "b":
+		return 9
+	case priced && word == "t":
+		return 12
+	}
+	return 0
+}
+
+// scale returns the power of ten of a scale word.
+func scale(word string) int {
 	switch word {
 	case "hundred":
 		return 2
 	case "thousand":
 		return 3
-	case "k":
-		if attached {
-			return 3
-		}
 	case "lakh":
 		return 5
 	case "million", "millions", "mn":
@@ -413,12 +600,17 @@ func numberWords(text string) []quantity {
 			i++
 			continue
 		}
-		shift, unit, stop := suffix(text, w.spans[next-1][1])
+		start, end := w.spans[i][0], w.spans[next-1][1]
+		shift, unit, stop := suffix(text, end, false)
+		from, sign := minusWord(text, start), ""
+		if from < start {
+			sign = "-"
+		}
 		out = append(out, quantity{
-			text:   text[w.spans[i][0]:stop],
-			values: []string{decimal{whole: strconv.Itoa(value)}.canonical(shift)},
+			text:   text[from:stop],
+			values: []string{sign + decimal{whole: strconv.Itoa(value)}.canonical(shift)},
 			unit:   unit,
-			loose:  value == 1 && shift == 0,
+			loose:  value == 1 && shift == 0 || numbersLabel(text, start, end),
 		})
 		i = next
 	}
@@ -455,15 +647,28 @@ func (w wording) small(i int) (value, next int) {
 		return 0, i
 	}
 	value, ok := numerals[w.word(i)]
+	if w.article(i) {
+		value, ok = 1, true
+	}
 	if !ok {
 		return 0, i
 	}
 	i++
+	if w.is(i, "dozen") {
+		return 12 * value, i + 1
+	}
 	if value >= 20 && w.is(i, "one", "two", "three", "four", "five", "six", "seven", "eight", "nine") {
 		value += numerals[w.word(i)]
 		i++
 	}
 	return value, i
+}
+
+// article says whether word i is the "a" of "a hundred", which is one hundred; not
+// so in "half a million" and "a quarter of a million".
+func (w wording) article(i int) bool {
+	return w.word(i) == "a" && w.is(i+1, "dozen", "hundred", "thousand", "lakh", "million", "crore", "billion", "trillion") &&
+		!(i > 0 && w.close(i) && (w.word(i-1) == "half" || w.word(i-1) == "of"))
 }
 
 // ordinal reads "third" or "twenty-first" at word i; next is i if there is none.

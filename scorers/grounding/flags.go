@@ -2,6 +2,7 @@ package grounding
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -61,13 +62,28 @@ func tell(text string) told {
 		}
 	}
 	for _, q := range f.quantities {
-		for _, v := range q.values {
-			if m := (measure{q.unit, q.ordinal}); !slices.Contains(t.quantities[v], m) {
-				t.quantities[v] = append(t.quantities[v], m)
-			}
+		t.add(q)
+		for _, part := range q.parts {
+			t.add(part)
 		}
 	}
 	return t
+}
+
+func (t told) add(q quantity) {
+	m := measure{q.unit, q.ordinal}
+	for _, v := range append(q.values, q.hour) {
+		if v != "" && !slices.Contains(t.quantities[v], m) {
+			t.quantities[v] = append(t.quantities[v], m)
+		}
+	}
+}
+
+// has says whether a text has the date of a claim. What may be two years is had as
+// two numbers as well.
+func (t told) has(d date) bool {
+	years := d.years && t.quantities[strconv.Itoa(d.year)] != nil && t.quantities[strconv.Itoa(d.month)] != nil
+	return years || slices.ContainsFunc(t.dates, d.within)
 }
 
 // mismatches compares a claim with the evidence that decided it. It reads
@@ -76,7 +92,7 @@ func mismatches(claim string, evidence told) []mismatch {
 	c := readFacts(claim)
 	var dates, quantities, called []mismatch
 	for _, d := range c.dates[:min(len(c.dates), maxFacts)] {
-		if !slices.ContainsFunc(evidence.dates, d.within) {
+		if !d.loose && !evidence.has(d) {
 			dates = append(dates, mismatch{plumblinev1.Flag_FLAG_DATE_MISMATCH, d.text})
 		}
 	}
@@ -99,8 +115,13 @@ func mismatches(claim string, evidence told) []mismatch {
 }
 
 // compare returns which flag a quantity of a claim raises against those of the
-// evidence, by their values: none if one of them has its value and no other unit.
+// evidence, by their values: none if one of them has its value and no other unit,
+// or if they have all its parts.
 func (q quantity) compare(evidence map[string][]measure) plumblinev1.Flag {
+	differs := func(part quantity) bool { return part.compare(evidence) != plumblinev1.Flag_FLAG_UNSPECIFIED }
+	if q.saidByHour(evidence) || len(q.parts) > 0 && !slices.ContainsFunc(q.parts, differs) {
+		return plumblinev1.Flag_FLAG_UNSPECIFIED
+	}
 	flag := plumblinev1.Flag_FLAG_NUMBER_MISMATCH
 	for _, v := range q.values {
 		for _, e := range evidence[v] {
@@ -116,6 +137,12 @@ func (q quantity) compare(evidence map[string][]measure) plumblinev1.Flag {
 	return flag
 }
 
+// saidByHour says whether a quantity is the ":00" that "9 a.m." leaves unsaid, and
+// the evidence has no other minutes of that hour.
+func (q quantity) saidByHour(evidence map[string][]measure) bool {
+	return q.hour != "" && q.text == "00" && evidence[q.hour] == nil
+}
+
 // connectors may stand inside a name without being part of what is compared.
 var connectors = wordSet(`of de la le van von der den di da del bin al el the and`)
 
@@ -129,8 +156,9 @@ var nameless = wordSet(`the a an in on at by for from to of and or but if as it 
 	jan feb mar apr jun jul aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday`)
 
 // names returns the capitalised names of a claim. A single capitalised word at
-// the beginning of a sentence is not counted: it may be any word. A claim in
-// which most words are capitalised is a headline and has no telling names.
+// the beginning of a sentence or a label is not counted: it may be any word; nor
+// is a name that is a whole label ("Release Date: 2020"). A claim in which most
+// words are capitalised is a headline and has no telling names.
 func names(claim string) []string {
 	words := strings.Fields(claim)
 	upper := 0
@@ -143,8 +171,10 @@ func names(claim string) []string {
 		return nil
 	}
 	var out, name []string
+	labels := labelled(words)
 	initial := true // the name under way began a sentence
-	begins := true  // the next word begins one
+	label := false  // it began a label
+	begins := true  // the next word begins a sentence
 	flush := func() {
 		for len(name) > 0 && connectors[name[len(name)-1]] {
 			name = name[:len(name)-1]
@@ -154,18 +184,22 @@ func names(claim string) []string {
 		}
 		name = nil
 	}
-	for _, w := range words {
+	for i, w := range words {
 		bare := strings.TrimFunc(w, notWord)
+		isNumber := strings.Trim(bare, "0123456789.") == ""
+		if len(name) == 0 {
+			initial, label = begins || labels[i], labels[i]
+		}
 		switch {
 		case isName(w):
-			if len(name) == 0 {
-				initial = begins
-			}
-			name = append(name, strings.TrimSuffix(strings.TrimSuffix(bare, "'s"), "’s"))
+			name = append(name, uncontracted(bare))
 		case len(name) > 0 && connectors[bare] && bare == w:
 			name = append(name, bare)
-		default:
+		case !(label && isNumber && endsLabel(w)):
 			flush()
+		}
+		if label && endsLabel(w) {
+			name = nil
 		}
 		begins = endsClause(w)
 		if begins || strings.HasSuffix(w, ",") || strings.HasSuffix(w, ";") {
@@ -175,6 +209,24 @@ func names(claim string) []string {
 	flush()
 	return out
 }
+
+// labelled says of each word whether it begins a label of what follows, which ends
+// with a colon. A semicolon before it is the border of a table's cells.
+func labelled(words []string) []bool {
+	begins := make([]bool, len(words))
+	first := 0
+	for i, w := range words {
+		if endsLabel(w) {
+			begins[first] = true
+		}
+		if endsClause(w) || strings.HasSuffix(w, ";") {
+			first = i + 1
+		}
+	}
+	return begins
+}
+
+func endsLabel(word string) bool { return strings.HasSuffix(strings.TrimRight(word, closers), ":") }
 
 // titled are abbreviations before names.
 var titled = wordSet(`mr mrs ms dr prof st rev gen col lt sgt capt sen rep gov pres hon jr sr`)
@@ -189,25 +241,50 @@ func endsClause(word string) bool {
 	if stopped && (titled[strings.ToLower(bare)] || size == len(bare) && unicode.IsUpper(initial)) {
 		return false
 	}
-	return stopped || strings.HasSuffix(word, "!") || strings.HasSuffix(word, "?") || strings.HasSuffix(word, ":")
+	return stopped || strings.HasSuffix(word, "!") || strings.HasSuffix(word, "?") || endsLabel(word)
 }
 
 // isName says whether a word is capitalised and may be part of a name.
 func isName(word string) bool {
-	bare := strings.TrimFunc(word, notWord)
+	bare := uncontracted(strings.TrimFunc(word, notWord))
 	r, size := utf8.DecodeRuneInString(bare)
 	return unicode.IsUpper(r) && size < len(bare) && !nameless[strings.ToLower(bare)] && !titled[strings.ToLower(bare)]
 }
 
+// uncontracted returns a word without what is joined to it by an apostrophe: the
+// "I" of "I've" and the "Ann" of "Ann's", but "O'Brien" whole. Of "Don't" it returns
+// nothing: the verb in it is no name.
+func uncontracted(word string) string {
+	i := strings.LastIndexAny(word, "'’")
+	if i < 0 {
+		return word
+	}
+	_, size := utf8.DecodeRuneInString(word[i:])
+	switch word[i+size:] {
+	case "s", "d", "ll", "m", "re", "ve":
+		return word[:i]
+	case "t":
+		return ""
+	}
+	return word
+}
+
 func notWord(r rune) bool { return !isWord(r) }
 
-// folded is the set of words of a text, without case and accents.
+// folded is the set of words of a text, without case and accents. An acronym with
+// stops ("U.K.") is there without them too.
 type folded map[string]bool
 
 func foldedWords(text string) folded {
 	set := folded{}
-	for _, w := range strings.FieldsFunc(fold(text), notWord) {
-		set[w] = true
+	for _, w := range strings.FieldsFunc(fold(text), func(r rune) bool { return r != '.' && notWord(r) }) {
+		parts := strings.FieldsFunc(w, notWord)
+		for _, part := range parts {
+			set[part] = true
+		}
+		if joined := strings.Join(parts, ""); utf8.RuneCountInString(joined) == len(parts) {
+			set[joined] = true
+		}
 	}
 	return set
 }
@@ -215,7 +292,9 @@ func foldedWords(text string) folded {
 // haveAll says whether all words of a name occur, in singular or plural.
 func (f folded) haveAll(name string) bool {
 	for _, w := range strings.FieldsFunc(fold(name), notWord) {
-		if len(w) > 1 && !connectors[w] && !f[w] && !f[w+"s"] && !f[strings.TrimSuffix(w, "s")] {
+		singular := strings.TrimSuffix(w, "s")
+		had := f[w] || f[w+"s"] || len(singular) > 1 && f[singular] // a "U" of "U.K." is no "US"
+		if len(w) > 1 && !connectors[w] && !had {
 			return false
 		}
 	}
