@@ -65,9 +65,9 @@ var (
 	// verbs are months as often as not, in lower case and without a year.
 	verbs   = regexp.MustCompile(`\b(?:may|march)\b`)
 	figures = regexp.MustCompile(`\b(\d{1,2})[/.](\d{1,2})[/.](\d{4})\b`)
-	digits  = regexp.MustCompile(`\d+(?:[.,'’]\d+)*(?: ?[¼½¾⅕-⅘⅛-⅞])?|[¼½¾⅕-⅘⅛-⅞]`)
+	digits  = regexp.MustCompile(`\d+(?:[.,'’]\d+)*(?: ?[¼½¾⅕⅖⅗⅘⅛⅜⅝⅞])?|[¼½¾⅕⅖⅗⅘⅛⅜⅝⅞]`)
 	// urls are addresses, with their scheme or without.
-	urls = regexp.MustCompile(`(?i)(?:[a-z]://|\bwww\.|\b[a-z0-9-]+\.[a-z]{2,}/)[!-~]+`)
+	urls = regexp.MustCompile(`(?i)(?:[a-z]://|\bwww\.|\b[a-z0-9-]+\.[a-z]{2,}/)[[:graph:]]+`)
 )
 
 // readFacts reads a text. Marks of Markdown around a number do not matter.
@@ -668,7 +668,7 @@ func (w wording) small(i int) (value, next int) {
 // so in "half a million" and "a quarter of a million".
 func (w wording) article(i int) bool {
 	return w.word(i) == "a" && w.is(i+1, "dozen", "hundred", "thousand", "lakh", "million", "crore", "billion", "trillion") &&
-		!(i > 0 && w.close(i) && (w.word(i-1) == "half" || w.word(i-1) == "of"))
+		(i == 0 || !w.close(i) || w.word(i-1) != "half" && w.word(i-1) != "of")
 }
 
 // ordinal reads "third" or "twenty-first" at word i; next is i if there is none.

@@ -195,7 +195,7 @@ func names(claim string) []string {
 			name = append(name, uncontracted(bare))
 		case len(name) > 0 && connectors[bare] && bare == w:
 			name = append(name, bare)
-		case !(label && isNumber && endsLabel(w)):
+		case !label || !isNumber || !endsLabel(w): // not the number of "Project Phase 2:"
 			flush()
 		}
 		if label && endsLabel(w) {
