@@ -75,10 +75,19 @@ class Plan:
         return dict(zip(self.classes, (e / e.sum()).tolist(), strict=True))
 
 
+def refuse_other_decoders(config):
+    """Of models with a decoder only T5's are read as MiniCheck does. BART's have a
+    classification head, which would silently be left out."""
+    if config.model_type != "t5":
+        names = ", ".join(config.architectures or [config.model_type])
+        raise Refused(f"{names} has a decoder and is no T5: such models cannot be exported")
+
+
 def plan(config, tokenizer, options):
     inputs = ["input_ids", "attention_mask"]
     separator = "[SEP]" if tokenizer.token_to_id("[SEP]") is not None else "</s>"
     if getattr(config, "is_encoder_decoder", False):
+        refuse_other_decoders(config)
         vocabulary = config.vocab_size
         ids = options.class_ids or T5_CLASS_IDS
         if max(ids) >= vocabulary:

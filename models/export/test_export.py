@@ -15,6 +15,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnxruntime
+import transformers as hf
 from onnx import TensorProto, helper, numpy_helper
 
 import export
@@ -64,6 +65,18 @@ class TestExport(Folder):
             with self.subTest(message), self.assertRaisesRegex(export.Refused, message):
                 tiny.write("nli-roberta", self.dir)
                 export.export(export.parse([str(self.dir / "nli-roberta"), str(self.dir / "out"), *options]))
+
+    def test_a_decoder_that_is_no_t5_is_refused(self):
+        """BART's head would be left out, and parity compare a wrong network with itself."""
+        tokenizer = tiny.minicheck_roberta()[0]
+        shape = {"d_model": 16, "encoder_ffn_dim": 24, "decoder_ffn_dim": 24, "max_position_embeddings": 64}
+        heads = {"encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2, "decoder_attention_heads": 2}
+        config = hf.BartConfig(vocab_size=tokenizer.get_vocab_size(), num_labels=3, **shape, **heads)
+        folder = self.dir / "bart"
+        hf.BartForSequenceClassification(config).save_pretrained(folder)
+        tokenizer.save(str(folder / "tokenizer.json"))
+        with self.assertRaisesRegex(export.Refused, "BartForSequenceClassification has a decoder"):
+            export.export(export.parse([str(folder), str(self.dir / "out")]))
 
     def test_a_graph_that_differs_is_refused(self):
         write_graph = export.write_graph

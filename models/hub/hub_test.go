@@ -408,7 +408,15 @@ func stalled(request context.Context, some []byte) io.ReadCloser {
 	return body
 }
 
+// Storage at another host, and at another port of the hub's.
 func TestRedirectsAreFollowedWithoutTheToken(t *testing.T) {
+	for _, host := range []string{"localhost", "127.0.0.1"} {
+		t.Run(host, func(t *testing.T) { redirectedWithoutToken(t, host) })
+	}
+}
+
+func redirectedWithoutToken(t *testing.T, host string) {
+	t.Helper()
 	w, store := newWeb(t, 1), hub.NewStore(t.TempDir())
 	var mu sync.Mutex
 	var tokens []string
@@ -422,7 +430,7 @@ func TestRedirectsAreFollowedWithoutTheToken(t *testing.T) {
 	asked := ""
 	w.serve = func(out http.ResponseWriter, r *http.Request, _ int) {
 		asked = r.Header.Get("Authorization")
-		http.Redirect(out, r, strings.Replace(other.URL, "127.0.0.1", "localhost", 1)+"/storage", http.StatusFound)
+		http.Redirect(out, r, strings.Replace(other.URL, "127.0.0.1", host, 1)+"/storage", http.StatusFound)
 	}
 	p := quick()
 	p.Token = "secret"

@@ -174,7 +174,6 @@ func (p *Puller) get(ctx context.Context, url string, from int64, etag string) (
 	request.Header.Set("Accept-Encoding", "identity")
 	request.Header.Set("User-Agent", "plumbline")
 	if p.Token != "" {
-		// net/http does not take it along to another host.
 		request.Header.Set("Authorization", "Bearer "+p.Token)
 	}
 	if from > 0 {
@@ -194,6 +193,10 @@ func (p *Puller) get(ctx context.Context, url string, from int64, etag string) (
 		}
 		if len(via) >= 10 {
 			return backoff.Permanent(errors.New("the server redirects ten times"))
+		}
+		// net/http takes the token along to other ports and to hosts below the first.
+		if next.URL.Host != via[0].URL.Host {
+			next.Header.Del("Authorization")
 		}
 		return nil
 	}

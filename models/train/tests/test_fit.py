@@ -105,6 +105,17 @@ def test_weights_of_half_a_run_are_not_finished(tmp_path: Path):
     assert not fit.finished(tmp_path, TINY)
 
 
+def test_half_a_run_is_not_gone_on_with_by_another_recipe(data: Path, tmp_path: Path):
+    run = tmp_path / "tiny"
+    run.mkdir()
+    fit.describe(run, {"recipe": TINY.values()})
+    model.save(model.Verifier(TINY.pooling), run)
+    (run / fit.LOG).write_text(json.dumps({"step": 1, "examples": 1}) + "\n", encoding="utf-8")
+    with pytest.raises(SystemExit, match="pad"):
+        main.make("tiny", {"tiny": replace(TINY, pad=TINY.pad / 2)}, data, tmp_path, 1)
+    assert json.loads((run / "run.json").read_text(encoding="utf-8"))["recipe"]["pad"] == TINY.pad
+
+
 def test_a_run_goes_on_from_another(data: Path, tmp_path: Path):
     first, second = tmp_path / "first", tmp_path / "second"
     for out in (first, second):

@@ -63,9 +63,12 @@ def make(name: str, recipes: dict[str, recipe.Recipe], data: Path, out: Path, pr
         if chosen.soup:
             fit.describe(run, {"recipe": chosen.values()})
             return models.mean_of([out / part for part in chosen.soup], run)
-        if changed := fit.differences(run, chosen):
+        changed, finished = fit.differences(run, chosen), fit.finished(run, chosen)
+        if changed and not finished:
+            raise SystemExit(f"{run} is half a run of another recipe: {changed}. Take it away, or change the recipe back")
+        if changed:
             print(f"{name}: what is there was made by another recipe: {changed}", flush=True)
-        if not fit.finished(run, chosen):
+        if not finished:
             print(f"{name}: {chosen.examples} examples", flush=True)
             spawn(chosen, data, run, processes)
             curves.draw(run)

@@ -1,6 +1,6 @@
 """The guard against training on what is measured: whatever occurs in a
-development set is dropped from training. Only scenes about nobody in particular
-recur by chance, and are dropped where they are long."""
+development set is dropped from training. Only short claims about scenes with nobody
+in particular may recur by chance."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from .sets import Row, read
 
 MIN_CLAIM_WORDS = 5
 """Shorter claims about a scene ("A man is outside.") recur by chance."""
-MIN_SCENE_WORDS = 30
-"""Shorter scenes (one caption) recur by chance."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?:\s+|(?=[A-Z]))")
 """Some documents have no blank between sentences."""
@@ -48,7 +46,7 @@ class Overlap:
         return (
             (doc, claim) in self._pairs
             or claim in self._claims and not (crowd and claim.count(" ") + 1 < MIN_CLAIM_WORDS)
-            or doc in self._docs and not (crowd and doc.count(" ") + 1 < MIN_SCENE_WORDS)
+            or doc in self._docs
         )
 
     def has_text(self, text: str) -> bool:

@@ -372,11 +372,13 @@ func TestAFileThatIsNoLogIsRefused(t *testing.T) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
-	name := write(t, "results.json", "{\n \"sets\": []\n}\n")
-	if _, err := evaluate.OpenLog(name); err == nil {
-		t.Error("a file of results was taken for a log")
-	} else if data, readErr := os.ReadFile(name); readErr != nil || len(data) == 0 {
-		t.Error("and emptied")
+	for _, content := range []string{"{\n \"sets\": []\n}\n", "{\"sets\":[]}", "notes", `{"run":{"verifier":"v"}}` + "\nnotes"} {
+		name := write(t, "results.json", content)
+		if _, err := evaluate.OpenLog(name); err == nil {
+			t.Errorf("%q was taken for a log", content)
+		} else if data, readErr := os.ReadFile(name); readErr != nil || string(data) != content {
+			t.Errorf("%q was made %q", content, data)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/gofrs/flock"
@@ -121,13 +122,17 @@ func ReadLog(name string) (*Log, error) {
 	return l, nil
 }
 
-// read takes in all whole lines and returns their length in bytes.
+// read takes in all whole lines and returns their length in bytes. What follows
+// them must be the beginning of a line of a log: anything else is somebody's file.
 func (l *Log) read(r io.Reader) (whole int64, err error) {
 	reader := bufio.NewReader(r)
 	for number := 1; ; number++ {
 		line, err := reader.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) && beginsLine(line) {
 			return whole, nil
+		}
+		if errors.Is(err, io.EOF) {
+			return whole, fmt.Errorf("line %d: is no line of scores; give a file that --scores wrote", number)
 		}
 		if err != nil {
 			return whole, err
@@ -137,6 +142,14 @@ func (l *Log) read(r io.Reader) (whole int64, err error) {
 		}
 		whole += int64(len(line))
 	}
+}
+
+// beginsLine says whether some bytes may be a line of a log that was cut off.
+func beginsLine(rest []byte) bool {
+	return slices.ContainsFunc([]string{`{"run":`, `{"row":`, `{"session":`}, func(opening string) bool {
+		n := min(len(opening), len(rest))
+		return string(rest[:n]) == opening[:n]
+	})
 }
 
 func (l *Log) take(line []byte) error {
