@@ -240,8 +240,8 @@ func (f File) validate(field string) error {
 	if f.Name == "" || strings.ContainsAny(f.Name, `/\`) {
 		return fmt.Errorf("%s.name: %q must be the name of a file beside the manifest", field, f.Name)
 	}
-	if digest, err := hex.DecodeString(f.SHA256); err != nil || len(digest) != 32 {
-		return fmt.Errorf("%s.sha256: must be 64 hexadecimal digits", field)
+	if digest, err := hex.DecodeString(f.SHA256); err != nil || len(digest) != 32 || f.SHA256 != strings.ToLower(f.SHA256) {
+		return fmt.Errorf("%s.sha256: must be 64 hexadecimal digits in lower case", field)
 	}
 	if f.Bytes <= 0 {
 		return fmt.Errorf("%s.bytes: must be positive", field)

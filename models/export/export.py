@@ -278,10 +278,11 @@ def differences(path, p, rows):
 
 
 def license_of(folder):
-    """The licence in the head of the model's card."""
+    """The licence in the head of the model's card, which may be a list of them."""
     card = folder / "README.md"
-    found = card.exists() and re.search(r"^license:\s*(\S+)", card.read_text(encoding="utf-8"), re.M)
-    return found.group(1) if found else "not stated"
+    head = re.match(r"---\n(.*?)\n---", card.read_text(encoding="utf-8"), re.S) if card.exists() else None
+    line = re.search(r"^license:[ \t]*(?:\n[ \t]*-[ \t]*)?(\S+)", head.group(1), re.M) if head else None
+    return line.group(1) if line else "not stated"
 
 
 def lower_case(tokenizer):
@@ -340,12 +341,14 @@ def engine_difference(plumbline, out, rows):
     )  # fmt: skip
     if run.returncode != 0:
         raise Refused(f"{plumbline} does not run the model: {run.stderr.strip() or run.stdout.strip()}")
-    worst = 0.0
+    worst, compared = 0.0, 0
     for line, row in zip(run.stdout.splitlines(), rows, strict=True):
         support = json.loads(line)["claims"][0]["support"]
         if "value" not in support:
             continue  # a script that the service does not score, by its own rules
-        worst = max(worst, abs(support["value"] - row["probabilities"]["entailment"]))
+        worst, compared = max(worst, abs(support["value"] - row["probabilities"]["entailment"])), compared + 1
+    if compared == 0:
+        raise Refused(f"{plumbline} scores none of the pairs: are --languages right?")
     return worst
 
 

@@ -78,6 +78,15 @@ class TestExport(Folder):
         with self.assertRaisesRegex(export.Refused, "BartForSequenceClassification has a decoder"):
             export.export(export.parse([str(folder), str(self.dir / "out")]))
 
+    def test_the_licence_is_that_of_the_cards_head(self):
+        for text, want in (
+            ("---\nlicense: mit\n---\n", "mit"),
+            ("---\nlicense:\n- apache-2.0\ntags: x\n---\n", "apache-2.0"),
+            ("---\ntags: x\n---\nlicense: mit\n", "not stated"),
+        ):
+            (self.dir / "README.md").write_text(text, encoding="utf-8")
+            self.assertEqual(export.license_of(self.dir), want)
+
     def test_a_graph_that_differs_is_refused(self):
         write_graph = export.write_graph
 

@@ -471,6 +471,7 @@ func TestManifestsThatMeanHarmAreRefused(t *testing.T) {
 		"MB free":                    func(m *models.Manifest) { m.Files.Weights.Bytes = 1 << 60 },
 		"no disk has":                func(m *models.Manifest) { m.Files.Weights.Bytes, m.Files.Tokenizer.Bytes = 1<<63-1, 1<<63-1 },
 		"sha256: must be":            func(m *models.Manifest) { m.Files.Weights.SHA256 = "x" },
+		"in lower case":              func(m *models.Manifest) { m.Files.Weights.SHA256 = strings.ToUpper(m.Files.Weights.SHA256) },
 	} {
 		w, store := newWeb(t, 1), hub.NewStore(t.TempDir())
 		w.setManifest(t, change)

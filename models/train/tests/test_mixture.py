@@ -68,6 +68,8 @@ def test_without_unstated_licences_no_such_set_is_left(data: Path, tmp_path: Pat
         tmp_path,
     )
     assert "rte" not in strict.describe() and "tracie" in strict.describe()
+    assert strict.describe()["synthetic"]["licence"].startswith("made from squad2_halfdev (CC BY-SA)") and "cisi" not in str(strict.describe())
+    assert strict.describe()["joined"]["licence"] == "claims of the labelled sets about one document"
     assert NOT_STATED not in strict.corpora().values()
     assert SETS["rte"].licence == NOT_STATED
 

@@ -78,13 +78,18 @@ class Mixture:
             name: {
                 "share": round(share, 4),
                 "rows": len(self._rows.get(name, ())),
-                "licence": SETS[name].licence
-                if name in SETS
-                else "made from " + ", ".join(self._recipe.corpora),
+                "licence": SETS[name].licence if name in SETS else self._made_from(name),
                 "dropped": self.dropped[name],
             }
             for name, share in self._sources
         }
+
+    def _made_from(self, name: str) -> str:
+        """What rows of no set are made from, with the licences."""
+        if name == "joined":
+            return "claims of the labelled sets about one document"
+        used = {corpus: licence for corpus, licence in self.corpora().items() if name == "synthetic" or corpus in synthetic.ASKED}
+        return "made from " + ", ".join(f"{corpus} ({licence})" for corpus, licence in used.items())
 
     def corpora(self) -> dict[str, str]:
         """The corpora in use, with their licences."""

@@ -26,6 +26,9 @@ CORPORA = {
 }
 """The corpora and their licences."""
 
+ASKED = {"hotpotqa": "questions", "squad2_halfdev": "queries"}
+"""The corpora with questions, and the ends of the names of their files."""
+
 
 @dataclass(frozen=True)
 class Paragraph:
@@ -63,7 +66,7 @@ def questions(folder: Path, names_: list[str], overlap: Overlap) -> list[Questio
     Wrong answers are those of other questions about the same paragraphs, and the
     plausible ones that the set gives."""
     found = []
-    for name, file in (("hotpotqa", "questions"), ("squad2_halfdev", "queries")):
+    for name, file in ASKED.items():
         if name not in names_:
             continue
         corpus = {row["id"]: row for row in _lines(folder / f"{name}.corpus.jsonl.gz")}
