@@ -117,6 +117,34 @@ func (f *evalFlags) check(command *cobra.Command, paths []string) error {
 	return nil
 }
 
+// output is a file that a flag names.
+type output struct{ flag, name string }
+
+// tryOutputs finds an output that cannot be made, or would take the place of what
+// the command reads or writes elsewhere.
+func (f *evalFlags) tryOutputs(paths []string) error {
+	inputs, err := evaluate.Files(paths)
+	if err != nil {
+		return err
+	}
+	taken := []output{{"--scores", f.scores}, {"--against", f.against}}
+	for _, input := range inputs {
+		taken = append(taken, output{"an input", input})
+	}
+	for _, o := range []output{{"--out", f.out}, {"--markdown", f.markdown}, {"--report", f.report}} {
+		for _, t := range taken {
+			if files.Same(o.name, t.name) {
+				return fmt.Errorf("%s: %s is %s, too: give it another name", o.flag, o.name, t.flag)
+			}
+		}
+		if err := files.TryOutput(o.name); err != nil {
+			return fmt.Errorf("%s: %w", o.flag, err)
+		}
+		taken = append(taken, o)
+	}
+	return nil
+}
+
 func (a *app) eval(command *cobra.Command, f *evalFlags, paths []string) error {
 	if err := f.check(command, paths); err != nil {
 		return err
@@ -131,10 +159,8 @@ func (a *app) eval(command *cobra.Command, f *evalFlags, paths []string) error {
 	if err != nil {
 		return err
 	}
-	for flag, name := range map[string]string{"--out": f.out, "--markdown": f.markdown, "--report": f.report} {
-		if err := files.TryOutput(name); err != nil {
-			return fmt.Errorf("%s: %w", flag, err)
-		}
+	if err := f.tryOutputs(paths); err != nil {
+		return err
 	}
 	log, rows, err := a.evalRows(command, f, cfg, paths)
 	if err != nil {

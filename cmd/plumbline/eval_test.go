@@ -96,17 +96,21 @@ func TestEvalSaysWhatIsWrong(t *testing.T) {
 	writeFile(t, at("bad.jsonl"), evalLines(10)+`{"id":"x","doc":"d","claim":"c"}`)
 	writeFile(t, at("results.json"), `{"sets":[]}`+"\n")
 	for want, arguments := range map[string][]string{
-		"name files":                  {},
-		"line 11: field \"label\"":    {at("bad.jsonl")},
-		"--claims is":                 {at("good.jsonl"), "--claims", "some"},
-		"--threshold is 2":            {at("good.jsonl"), "--threshold", "2"},
-		"--bootstrap is 0":            {at("good.jsonl"), "--bootstrap", "0"},
-		"--against: ":                 {at("good.jsonl"), "--against", at("results.json")},
-		"--scores: ":                  {"--scores", at("results.json")},
-		"both standard output":        {at("good.jsonl"), "--markdown", "-", "--out", "-"},
-		"neither an address nor":      {at("good.jsonl"), "--verifier", "mine"},
-		"no file is the set \"wice\"": {at("good.jsonl"), "--sets", "wice"},
-		"--report: ":                  {at("good.jsonl"), "--report", at("absent/report.html")},
+		"name files":                     {},
+		"line 11: field \"label\"":       {at("bad.jsonl")},
+		"--claims is":                    {at("good.jsonl"), "--claims", "some"},
+		"--threshold is 2":               {at("good.jsonl"), "--threshold", "2"},
+		"--bootstrap is 0":               {at("good.jsonl"), "--bootstrap", "0"},
+		"--against: ":                    {at("good.jsonl"), "--against", at("results.json")},
+		"--scores: ":                     {"--scores", at("results.json")},
+		"both standard output":           {at("good.jsonl"), "--markdown", "-", "--out", "-"},
+		"neither an address nor":         {at("good.jsonl"), "--verifier", "mine"},
+		"no file is the set \"wice\"":    {at("good.jsonl"), "--sets", "wice"},
+		"--report: ":                     {at("good.jsonl"), "--report", at("absent/report.html")},
+		"--out: " + dir + " is a folder": {at("good.jsonl"), "--out", dir},
+		"is an input, too":               {dir, "--out", at("good.jsonl")},
+		"is --scores, too":               {at("good.jsonl"), "--scores", at("new"), "--out", at("./new")},
+		"is --out, too":                  {at("good.jsonl"), "--out", at("new"), "--report", at("new")},
 	} {
 		got := plumbline(t, "", append([]string{"eval"}, arguments...)...)
 		if got.code != 2 || !strings.Contains(got.stderr, want) || got.stdout != "" {

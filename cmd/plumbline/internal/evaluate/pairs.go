@@ -69,7 +69,7 @@ var extensions = []string{".jsonl", ".jsonl.gz"}
 // Read reads the pairs of files, and of all files with pairs in folders. Each
 // file is a set and gives it its name.
 func Read(paths []string, s Selection) ([]Pair, error) {
-	names, err := expand(paths)
+	names, err := Files(paths)
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +96,8 @@ func Read(paths []string, s Selection) ([]Pair, error) {
 	return pairs, nil
 }
 
-// expand replaces folders by the files with pairs in them.
-func expand(paths []string) ([]string, error) {
+// Files replaces folders by the files with pairs in them.
+func Files(paths []string) ([]string, error) {
 	var names []string
 	for _, path := range paths {
 		info, err := os.Stat(path)

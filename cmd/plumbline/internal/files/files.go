@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 )
 
@@ -42,7 +43,7 @@ func CreateOutput(name, input string, stdout io.Writer) (io.WriteCloser, error) 
 	if isStandard(name) {
 		return sink{Writer: stdout}, nil
 	}
-	if !isStandard(input) && same(name, input) {
+	if Same(name, input) {
 		return nil, fmt.Errorf("%s is the input: give the output another name", name)
 	}
 	file, err := os.Create(name)
@@ -62,6 +63,9 @@ func TryOutput(name string) error {
 	if isStandard(name) {
 		return nil
 	}
+	if info, err := os.Stat(name); err == nil && info.IsDir() {
+		return fmt.Errorf("%s is a folder: name a file in it", name)
+	}
 	info, before := os.Lstat(name)
 	if before == nil && !info.Mode().IsRegular() {
 		return nil // a pipe or a link: to open it would not be without effect
@@ -77,7 +81,17 @@ func TryOutput(name string) error {
 	return err
 }
 
-func same(a, b string) bool {
+// Same says whether two names are of one file, which need not be there. Standard
+// streams are none.
+func Same(a, b string) bool {
+	if isStandard(a) || isStandard(b) {
+		return false
+	}
+	fullA, errA := filepath.Abs(a)
+	fullB, errB := filepath.Abs(b)
+	if errA == nil && errB == nil && fullA == fullB {
+		return true
+	}
 	first, errFirst := os.Stat(a)
 	second, errSecond := os.Stat(b)
 	return errFirst == nil && errSecond == nil && os.SameFile(first, second)
