@@ -141,6 +141,44 @@ func TestTheChosenThresholdHasNotSeenItsRows(t *testing.T) {
 	}
 }
 
+// TestSlicesAreWhatTheirRowsAloneGive compares slices with the figures of their rows
+// alone, at both sides of each border of length.
+func TestSlicesAreWhatTheirRowsAloneGive(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	kinds := []string{"name", "number"}
+	var rows []evaluation.Row
+	for i := range 2400 {
+		words := []int{1, 50, 51, 200, 201, 500, 501, 1000, 1001, 5000}[i%10]
+		support := rng.Float64()
+		rows = append(rows, evaluation.Row{
+			Set: fmt.Sprint("set", rng.IntN(2)), ID: fmt.Sprint(i), Document: fmt.Sprint(i), Words: words, Types: kinds[rng.IntN(2):],
+			Support: &support, Label: rng.Float64() < support*float64(words%7+1)/7, // each length has an AUROC of its own
+		})
+	}
+	result := evaluate(t, rows)
+	check := func(part evaluation.Part, within func(evaluation.Row) bool) {
+		t.Helper()
+		alone := slices.DeleteFunc(slices.Clone(rows), func(r evaluation.Row) bool { return !within(r) })
+		want := evaluate(t, alone).Mean
+		if part.Rows != len(alone) || part.Sets != want.Sets {
+			t.Errorf("%s: %d rows of %d sets, want %d of %d", part.Name, part.Rows, part.Sets, len(alone), want.Sets)
+		}
+		for _, figure := range []evaluation.Name{evaluation.AUROC, evaluation.BalancedAccuracy} {
+			if got, want := *part.Figures[figure].Value, *want.Figures[figure].Value; got != want {
+				t.Errorf("%s: %s is %v, want %v", part.Name, figure, got, want)
+			}
+		}
+	}
+	least := 0
+	for i, most := range []int{50, 200, 500, 1000, math.MaxInt} {
+		check(result.Lengths[i], func(r evaluation.Row) bool { return least < r.Words && r.Words <= most })
+		least = most
+	}
+	for i, kind := range kinds {
+		check(result.Types[i], func(r evaluation.Row) bool { return slices.Contains(r.Types, kind) })
+	}
+}
+
 func TestSlicesHoldTheirRowsAndNoOthers(t *testing.T) {
 	rows := goldenRows(t)
 	result := evaluate(t, rows)
