@@ -78,9 +78,10 @@ class Plan:
 def refuse_other_decoders(config):
     """Of models with a decoder only T5's are read as MiniCheck does. BART's have a
     classification head, which would silently be left out."""
-    if config.model_type != "t5":
-        names = ", ".join(config.architectures or [config.model_type])
-        raise Refused(f"{names} has a decoder and is no T5: such models cannot be exported")
+    heads = config.architectures or []
+    if config.model_type != "t5" or not all(head.endswith("ForConditionalGeneration") for head in heads):
+        names = ", ".join(heads or [config.model_type])
+        raise Refused(f"{names} has a decoder and is no T5 that writes its answer: such models cannot be exported")
 
 
 def plan(config, tokenizer, options):

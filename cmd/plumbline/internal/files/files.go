@@ -81,10 +81,14 @@ func TryOutput(name string) error {
 	return err
 }
 
-// Same says whether two names are of one file, which need not be there. Standard
-// streams are none.
+// Same says whether two names are of one file, which need not be there. Streams and
+// devices are none.
 func Same(a, b string) bool {
 	if isStandard(a) || isStandard(b) {
+		return false
+	}
+	first, errFirst := os.Stat(a)
+	if errFirst == nil && !first.Mode().IsRegular() {
 		return false
 	}
 	fullA, errA := filepath.Abs(a)
@@ -92,7 +96,6 @@ func Same(a, b string) bool {
 	if errA == nil && errB == nil && fullA == fullB {
 		return true
 	}
-	first, errFirst := os.Stat(a)
 	second, errSecond := os.Stat(b)
 	return errFirst == nil && errSecond == nil && os.SameFile(first, second)
 }
