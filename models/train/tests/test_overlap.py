@@ -21,11 +21,14 @@ def test_a_claim_a_document_and_a_pair_of_a_development_set_are_found_however_th
     assert overlap.has_text("Unrelated. The tower was finished in 1889, and has three levels. More.")
 
 
-def test_short_claims_about_scenes_recur_by_chance_and_nothing_else_does():
-    overlap = Overlap([Row("A man sleeps.", "A man is outside.", 0)])
-    assert not overlap.has(Row("Another premise.", "A man is outside.", 1), crowd=True)
-    assert overlap.has(Row("Another premise.", "A man is outside.", 1))
-    assert overlap.has(Row("A man sleeps.", "Somebody is asleep at home.", 1), crowd=True)
+def test_short_scenes_and_claims_of_a_development_set_are_left_out(data: Path, tmp_path: Path):
+    """Though they recur by chance: that costs SNLI 4 % of its rows, others less."""
+    rows = load(data, "cad_nli")
+    short = next(row.claim for row in rows if len(row.claim.split()) < 5)
+    scene = next(row.doc for row in rows if len(row.doc.split()) < 20 and row.claim != short)
+    recipe = Recipe(sets=("cad_nli",), corpora=("squad2_halfdev",), questions=0)
+    mixture = Mixture(recipe, data, Overlap([Row("Another premise.", short, 0), Row(scene, "Another claim.", 0)]), tmp_path)
+    assert mixture.dropped["cad_nli"] == sum(row.claim == short or row.doc == scene for row in rows)
 
 
 def test_rows_that_were_put_into_a_development_set_are_dropped_from_training(data: Path, tmp_path: Path):
@@ -51,6 +54,6 @@ def test_what_is_in_a_development_set_is_found_and_hardly_anything_else(data: Pa
     for path in sorted((data / "dev").glob("*.jsonl.gz")):
         assert all(overlap.has(row) for row in islice(read(path), 0, None, 10)), path.name
     for name in SETS:
-        found = [overlap.has(row, SETS[name].crowd) for row in load(data, name)[::10]]
+        found = [overlap.has(row) for row in load(data, name)[::10]]
         share = 0.15 if name in ("fever", "rte", "scifact", "lila_stress", "snli", "cad_nli") else 0.005  # share short premises with dev/
         assert sum(found) <= share * len(found), name

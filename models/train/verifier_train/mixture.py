@@ -52,7 +52,7 @@ class Mixture:
 
     def _clean(self, name: str, data: Path, overlap: Overlap) -> list[Row]:
         rows = load(data, name)
-        kept = [row for row in rows if not overlap.has(row, SETS[name].crowd)]
+        kept = [row for row in rows if not overlap.has(row)]
         self.dropped[name] = len(rows) - len(kept)
         self.held_out += [row for row in kept if _held_out(row)]
         return [row for row in kept if not _held_out(row)]

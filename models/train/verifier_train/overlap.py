@@ -1,6 +1,5 @@
 """The guard against training on what is measured: whatever occurs in a
-development set is dropped from training. Only short claims about scenes with nobody
-in particular may recur by chance."""
+development set is dropped from training."""
 
 from __future__ import annotations
 
@@ -13,7 +12,7 @@ from typing import Iterable
 from .sets import Row, read
 
 MIN_CLAIM_WORDS = 5
-"""Shorter claims about a scene ("A man is outside.") recur by chance."""
+"""Shorter sentences ("A man is outside.") recur by chance in paragraphs."""
 
 _SENTENCE_END = re.compile(r"(?<=[.!?])(?:\s+|(?=[A-Z]))")
 """Some documents have no blank between sentences."""
@@ -30,24 +29,15 @@ class Overlap:
     def __init__(self, rows: Iterable[Row]):
         self._claims: set[str] = set()
         self._docs: set[str] = set()
-        self._pairs: set[tuple[str, str]] = set()
         self._sentences: set[str] = set()
         for row in rows:
-            claim, doc = normalise(row.claim), normalise(row.doc)
-            self._pairs.add((doc, claim))
-            self._claims.add(claim)
-            self._docs.add(doc)
+            self._claims.add(normalise(row.claim))
+            self._docs.add(normalise(row.doc))
             self._sentences.update(map(normalise, _SENTENCE_END.split(row.doc)))
 
-    def has(self, row: Row, crowd: bool = False) -> bool:
-        """Whether the row's claim, document or pair is in a development set; crowd:
-        the document is a scene about nobody in particular."""
-        claim, doc = normalise(row.claim), normalise(row.doc)
-        return (
-            (doc, claim) in self._pairs
-            or claim in self._claims and not (crowd and claim.count(" ") + 1 < MIN_CLAIM_WORDS)
-            or doc in self._docs
-        )
+    def has(self, row: Row) -> bool:
+        """Whether the row's claim or document is in a development set."""
+        return normalise(row.claim) in self._claims or normalise(row.doc) in self._docs
 
     def has_text(self, text: str) -> bool:
         """Whether a paragraph, as a whole or by one of its longer sentences, is
