@@ -125,28 +125,90 @@ def _key(answer: str) -> str:
 # --- Claims that stay supported -------------------------------------------
 
 
+_FINITE = r"(?:is|was|are|were|has|had|have|will|would|can|could|did|does|do|may|might|must|should|became|made|won|wrote)"
+_SECOND_CLAUSE = re.compile(
+    r"[,;]\s+(?:and|but|while)\s+(?:(?:he|she|it|they|we|there)\s+\w"
+    rf"|(?:the|an?|his|her|its|their)\s+(?:(?!(?:that|which|who|he|she|it|they)\b)\w+\s+){{1,4}}?{_FINITE}\b)"
+)
+"""The beginning of a clause with a subject of its own."""
+_SCOPED = re.compile(r"\b(?:only|every|each|first|last|most|least|worst|\w{2,}est)\b", re.IGNORECASE)
+"""Words for what may hold at its time or place alone: "In Norway, he was the first"."""
+
+
+def _second_clause(sentence: str) -> int | None:
+    """Where a second main clause begins, behind a first one that can stand alone:
+    behind a list of names there is none."""
+    found = _SECOND_CLAUSE.search(sentence)
+    if found is None or found.start() <= 30:
+        return None
+    first = sentence[: found.start()]
+    if re.match(r"(?:If|Unless|Whether|Until|Had|Should|Were|Either|Neither|Both|Not only)\b", first) or re.search(r",\s", first):
+        return None
+    return found.start() if re.search(rf"\b(?:{_FINITE}|\w+ed)\b", first) else None
+
+
 def compress(sentence: str, rng: Random) -> str:
     """The sentence with less in it: what is left is still entailed."""
     kept = re.sub(r"\s*\([^()]*\)", "", sentence)
     if rng.random() < 0.5:
         # The clause ends at a comma that is no number's, or with the sentence.
         kept = re.sub(r",\s+(?:which|who|where|whose)\b(?:[^,;]|,(?=\d))*?(?=[,;]\s|[.!?]?$)", "", kept)
-    if rng.random() < 0.3 and not _NEGATION.search(kept):
+    if rng.random() < 0.3 and not _NEGATION.search(kept) and not _SCOPED.search(kept):
         # Not "On June 5, 2007, he": what follows must be the sentence itself.
         kept = re.sub(r"^(?!In (?:theory|fiction|contrast|principle|part)\b)(?:In|On|At|After|During|Since)\b[^,]{3,40},\s+(?=[A-Za-z])(?![^,]{1,25},)", "", kept)
-    if rng.random() < 0.3 and (cut := re.search(r"[,;]\s+(?:and|but|while)\s", kept)) and cut.start() > 30:
-        kept = kept[: cut.start()] + "."
+    if rng.random() < 0.3 and (end := _second_clause(kept)) is not None:
+        kept = kept[:end] + "."
     return _capital(kept.strip())
+
+
+_THINGS = frozenset(
+    "film movie documentary album song single band group duo trio orchestra company firm brand label city town village river mountain "
+    "hill lake island valley forest park region country county state district province series show programme program novel book story "
+    "poem play musical opera game team club league ship boat aircraft vehicle car locomotive train school university college museum "
+    "library station airport airline railway building house hotel church castle palace tower bridge road street dam stadium arena "
+    "hospital party organization organisation association magazine newspaper journal genus species plant animal breed award prize "
+    "festival tournament battle war election event painting sculpture product software language religion disease drug protein planet "
+    "star asteroid crater mineral agency service network channel community municipality theatre restaurant market system".split()
+)
+"""What a sentence may say that its subject is, and nobody is."""
+
+_EMPTY_IT = re.compile(
+    r"It (?:(?:has |had |will |would )?(?:took|taken?|takes|rain|snow|hail|seem|appear|happen|turn|follow)\w*\b"
+    r"|(?:is|was)\b.*\b(?:that|whether|who|when|until)\b|(?:is|was) (?:\w+ly |not |too |more )?(?!\w+ed\b)\w+ (?:for [^,.]{1,40} )?to\b"
+    r"|(?:is|was|became|got) (?:\w+ly |very |too )?(?:raining|snowing|cold|hot|warm|dark|late|early|windy|sunny|cloudy|foggy|dawn|night|noon|"
+    r"midnight|spring|summer|autumn|winter)\b)"
+)
+"""A sentence whose It stands for nothing before it."""
+
+_ANOTHER = re.compile(
+    r"\b(?:about|by|of|with|for|from|to|and|between|against|whose|married|met)\s+(?:an?|the|his|her|their|its|one|two|three|some|many)\b"
+)
+"""Somebody else than the subject, perhaps, of whom the next sentence may speak."""
+
+
+def _is_person(title: str, before: str) -> bool | None:
+    """Whether a title is a person's name, by its look and by what the sentence says it
+    is; None where that is not told."""
+    said = re.search(r"\b(?:is|was|are|were)\s+(?:an?|the)\s+([\w\s-]*?)(?=\s+(?:of|in|by|from|for|who|that|which|and|on|at|with|about|to)\b|[,.;]|$)", before)
+    what = said[1].split()[-1:] if said else []
+    if not re.fullmatch(r"(?!The |An? )[A-Z][\w.’'-]*(?: [A-Z][\w.’'-]*){1,2}", title) or _THINGS.intersection(what):
+        return False
+    return True if what else None
 
 
 def name_subject(sentence: str, before: str, title: str) -> str:
     """The sentence with its opening pronoun replaced by the paragraph's title, if
-    the sentence before begins with that and names nobody else."""
+    the sentence before begins with that and names nobody else, and the pronoun is
+    one for what the title is."""
     title = re.sub(r"\s*\([^()]*\)", "", title)
     opening = re.match(rf"(?:The |A |\")?{re.escape(title)}\b", before) if title else None
-    if opening is None or names("x" + before[opening.end() :]) or re.match(r"It (?:is|was)\b.* that\b", sentence):
+    pronoun = re.match(r"(He|She|It|They)\b(?!['’])", sentence)
+    if opening is None or pronoun is None or names("x" + before[opening.end() :]) or _EMPTY_IT.match(sentence):
         return sentence
-    return re.sub(r"^(?:He|She|It|They)\b(?!')", lambda _: title, sentence)
+    of_person = pronoun[1] in ("He", "She")
+    if _is_person(title, before) is not of_person or of_person and _ANOTHER.search(before[opening.end() :]):
+        return sentence
+    return title + sentence[pronoun.end() :]
 
 
 def roughen(claim: str, rng: Random) -> str:
@@ -247,10 +309,17 @@ def swap_roles(sentence: str, text: str, rng: Random) -> str | None:
 
 _BOUND = re.compile(
     r"\b(?:least|most|about|around|approximately|nearly|almost|over|under|than|to|some|roughly|circa|c\.|"
-    r"before|by|after|since|until|till|within|below|above|from|between(?: [\d,.]+ and)?|from [\d,.]+ to)\s+(?:early |mid-|late |the )?[\d,.]*\s?\W?$",
+    r"before|by|after|since|until|till|within|below|above|from|between|between\s[^.;]{1,40}\sand)\s+"
+    rf"(?:(?:early|mid|late|the|[\d,.]+|{'|'.join(MONTHS)})[\s-]+)*[\d,.]*\s?\W?$",
     re.IGNORECASE,
 )
 """Before a number: another one may be true too."""
+
+
+def _excludes_others(before: str) -> bool:
+    """Whether a number or month behind these words of a sentence is the only one
+    that is true."""
+    return not _BOUND.search(before) and not _NEGATION.search(before)
 
 
 def change_number(sentence: str, others: list[str], rng: Random) -> str | None:
@@ -258,7 +327,7 @@ def change_number(sentence: str, others: list[str], rng: Random) -> str | None:
     spans = [
         (a, b)
         for a, b in numbers(sentence)
-        if not _BOUND.search(sentence[:a]) and not re.match(r"\s+or (?:more|less|fewer)\b", sentence[b:])
+        if _excludes_others(sentence[:a]) and not re.match(r"\s+or (?:more|less|fewer)\b", sentence[b:])
     ]
     if not spans:
         return None
@@ -275,7 +344,7 @@ def change_number(sentence: str, others: list[str], rng: Random) -> str | None:
 
 def change_month(sentence: str, rng: Random) -> str | None:
     """One month replaced by another."""
-    found = [m for m in re.finditer(rf"\b(?:{'|'.join(MONTHS)})\b", sentence) if not _BOUND.search(sentence[: m.start()])]
+    found = [m for m in re.finditer(rf"\b(?:{'|'.join(MONTHS)})\b", sentence) if _excludes_others(sentence[: m.start()])]
     if not found:
         return None
     old = rng.choice(found)
@@ -285,15 +354,21 @@ def change_month(sentence: str, rng: Random) -> str | None:
 _SUBORDINATE = "when|while|if|unless|because|although|though|since|until|whether|who|whom|whose|which|that|where"
 
 
+def _subordinate(before: str) -> bool:
+    """Whether what stands behind these words of a sentence is in a clause that
+    depends on another."""
+    return re.search(rf"\b(?:{_SUBORDINATE})\b[^,;]*$", before, re.IGNORECASE) is not None
+
+
 def negate(sentence: str, rng: Random) -> str | None:
     """The sentence denied at its first auxiliary, or an existing denial taken out."""
     denied = re.compile(r"\b(is|was|are|were|did|does|has|had|will|would|can|could) not\b(?! only)")
-    if denied.search(sentence):
-        return denied.sub(r"\1", sentence, count=1)
+    if (found := denied.search(sentence)) is not None:
+        return None if _subordinate(sentence[: found.start()]) else denied.sub(r"\1", sentence, count=1)
     auxiliary = re.compile(r"\b(is|was|are|were|has been|have been|had|could|would|did)\b(?! (?:not|never|no|only|n't))")
     found = auxiliary.search(sentence)
     # "When he was not young, he lived in Rome" denies nothing.
-    if found is None or re.search(rf"\b(?:{_SUBORDINATE})\b[^,;]*$", sentence[: found.start()], re.IGNORECASE):
+    if found is None or _subordinate(sentence[: found.start()]):
         return None
     changed = sentence[: found.end()] + rng.choice([" not", " never", "n't"]) + sentence[found.end() :]
     return changed if "beenn't" not in changed else None
@@ -364,7 +439,7 @@ _ADJUNCT = re.compile(
 )
 
 
-_NEGATION = re.compile(r"\b(?:not|never|no|none|nobody|nothing|neither|nor|without)\b|n't\b|\bcannot\b", re.IGNORECASE)
+_NEGATION = re.compile(r"\b(?:not|never|no|none|nobody|nothing|neither|nor|without)\b|n['’]t\b|\bcannot\b", re.IGNORECASE)
 
 
 def add(sentence: str, other: str) -> str | None:
