@@ -13,7 +13,8 @@ import (
 
 // Verifier sends each distinct pair to the verifier behind it once at a time.
 // The first call that brings a pair leads its run, calls that bring the same
-// pair meanwhile wait for it. It implements entail.Verifier.
+// pair meanwhile wait for it; a small call that would wait for far more pairs than
+// its own runs it again. It implements entail.Verifier.
 type Verifier struct {
 	next  entail.Verifier
 	chunk int
