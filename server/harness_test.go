@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
+	"plumbline/internal/testlog"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/proto/plumbline/v1/plumblinev1connect"
 	"plumbline/scorers/entail"
@@ -72,7 +73,7 @@ type running struct {
 	*server.Server
 	t        testing.TB
 	tls      *tls.Config // nil: plain text
-	log      *lockedBuffer
+	log      *testlog.Buffer
 	stop     context.CancelFunc
 	force    context.CancelFunc
 	finished chan error
@@ -81,7 +82,7 @@ type running struct {
 // run starts a server and waits until it is ready. The test's end stops it.
 func run(t testing.TB, cfg config.Config, opts server.Options) *running {
 	t.Helper()
-	r := &running{t: t, log: new(lockedBuffer), finished: make(chan error, 1)}
+	r := &running{t: t, log: new(testlog.Buffer), finished: make(chan error, 1)}
 	opts.Build = server.Build{Version: "1.2.3", Commit: "abc"}
 	if opts.Log == nil {
 		opts.Log = slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -260,24 +261,6 @@ func (r *running) awaitServing(service string) {
 func (r *running) awaitVerifier(name string) {
 	r.t.Helper()
 	r.awaitServing("plumbline.verifier/" + name)
-}
-
-// lockedBuffer is a log that a test reads while the server writes.
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
 }
 
 // retrievalRequest is a good request.

@@ -6,10 +6,10 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
+	"plumbline/internal/testlog"
 	"plumbline/scorers/gate"
 	"plumbline/server/config"
 	"plumbline/server/metrics"
@@ -44,24 +44,6 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// lockedLog is a log that a test reads while it is written.
-type lockedLog struct {
-	mu   sync.Mutex
-	text strings.Builder
-}
-
-func (l *lockedLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lockedLog) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
-}
-
 func TestPoliciesFollowTheirFolder(t *testing.T) {
 	dir := t.TempDir()
 	writePolicy(t, dir, "0.5")
@@ -69,7 +51,7 @@ func TestPoliciesFollowTheirFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log lockedLog
+	var log testlog.Buffer
 	stop, err := p.watch(metrics.New("", ""), slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)

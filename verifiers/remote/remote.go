@@ -14,7 +14,6 @@ import (
 	"sync/atomic"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
@@ -195,6 +194,5 @@ func endsWithCall(err error) bool {
 	if ok {
 		return broken.Kind == MissingID
 	}
-	code := status.Code(err)
-	return code == codes.DeadlineExceeded || code == codes.Canceled
+	return deadline.Ends(status.Code(err))
 }

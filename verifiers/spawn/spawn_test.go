@@ -13,11 +13,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
 
+	"plumbline/internal/testlog"
 	"plumbline/scorers/entail"
 	"plumbline/scorers/entail/entailtest"
 	"plumbline/verifiers/spawn"
@@ -290,27 +290,9 @@ func TestPathTooLongForASocket(t *testing.T) {
 	}
 }
 
-// logged keeps what was logged.
-type logged struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logged) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *logged) has(text string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), text)
-}
-
 func TestOutputIsLogged(t *testing.T) {
 	t.Parallel()
-	var log logged
+	var log testlog.Buffer
 	config := as(t, "noisy")
 	config.Log = slog.New(slog.NewTextHandler(&log, nil))
 	v := open(t, config)
@@ -324,16 +306,16 @@ func TestOutputIsLogged(t *testing.T) {
 		`stream=stdout line="on standard output"`,
 		`stream=stderr line="on standard error"`,
 	} {
-		eventually(t, "logged: "+line, func() bool { return log.has(line) })
+		eventually(t, "logged: "+line, func() bool { return strings.Contains(log.String(), line) })
 	}
-	if log.has("plumbline-sidecar|") {
+	if strings.Contains(log.String(), "plumbline-sidecar|") {
 		t.Error("the handshake is logged")
 	}
 }
 
 func TestCrashInACall(t *testing.T) {
 	t.Parallel()
-	var log logged
+	var log testlog.Buffer
 	config := as(t, "good")
 	config.Log = slog.New(slog.NewTextHandler(&log, nil))
 	v := open(t, config)
@@ -351,14 +333,14 @@ func TestCrashInACall(t *testing.T) {
 	if second, _ := self(t, v); second == first || alive(first) {
 		t.Errorf("process %d was not replaced but by %d", first, second)
 	}
-	if !log.has("exit status 7") {
+	if !strings.Contains(log.String(), "exit status 7") {
 		t.Error("the log does not say how it ended")
 	}
 }
 
 func TestHangIsEnded(t *testing.T) {
 	t.Parallel()
-	var log logged
+	var log testlog.Buffer
 	config := as(t, "good")
 	config.Log = slog.New(slog.NewTextHandler(&log, nil))
 	v := open(t, config)
@@ -367,7 +349,7 @@ func TestHangIsEnded(t *testing.T) {
 		t.Errorf("the call that stopped it: %v", err)
 	}
 	eventually(t, "it answers again", func() bool { _, err := v.Verify(t.Context(), pair("x")); return err == nil })
-	if alive(first) || !log.has("the sidecar hung") {
+	if alive(first) || !strings.Contains(log.String(), "the sidecar hung") {
 		t.Error("the hung process lives, or the log does not tell")
 	}
 }

@@ -5,7 +5,14 @@ package deadline
 import (
 	"context"
 	"time"
+
+	"google.golang.org/grpc/codes"
 )
+
+// Ends says whether a code may be how the other side ends a call whose time is over.
+func Ends(code codes.Code) bool {
+	return code == codes.DeadlineExceeded || code == codes.Canceled
+}
 
 // skew is how much earlier than we the other side may see a deadline pass.
 const skew = 100 * time.Millisecond

@@ -86,7 +86,7 @@ func bounded(timeout time.Duration) grpc.UnaryClientInterceptor {
 			return ctx.Err()
 		}
 		s := status.Convert(err)
-		if s.Code() == codes.DeadlineExceeded || s.Code() == codes.Canceled {
+		if deadline.Ends(s.Code()) {
 			if own := deadline.Passing(ctx); own != nil {
 				return own
 			}
