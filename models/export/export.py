@@ -225,17 +225,30 @@ CLAIMS = [
 ]
 
 
+# Longer pairs would take minutes, where a model has no limit of its own.
+LONGEST_PAIR = 1024
+
+
 def sample_pairs(tokenizer, p):
-    """Pairs from a sentence to the model's limit; the first ones are short."""
+    """Pairs from a sentence to the model's limit; the first ones are short, the last
+    one fills it."""
+    limit = min(p.max_tokens, LONGEST_PAIR)
     for i, sentence in enumerate(SENTENCES):
         yield sentence, CLAIMS[i % len(CLAIMS)]
     length = 2
     while True:
         premise, claim = " ".join(SENTENCES[k % len(SENTENCES)] for k in range(length)), CLAIMS[length % len(CLAIMS)]
-        if len(encode(tokenizer, p, premise, claim).ids) > min(p.max_tokens, 1024):
-            return
+        if len(encode(tokenizer, p, premise, claim).ids) > limit:
+            break
         yield premise, claim
         length *= 2
+    words, filled = premise.split(), ""
+    while words and len(encode(tokenizer, p, f"{filled} {words[0]}".strip(), claim).ids) <= limit:
+        filled = f"{filled} {words.pop(0)}".strip()
+    while len(encode(tokenizer, p, f"{filled} a", claim).ids) <= limit:
+        filled += " a"
+    if filled:
+        yield filled, claim
 
 
 def encode(tokenizer, p, premise, hypothesis):
@@ -250,8 +263,11 @@ def references(network, tokenizer, p):
     for premise, hypothesis in sample_pairs(tokenizer, p):
         encoding = encode(tokenizer, p, premise, hypothesis)
         values = feed(p, encoding.ids, encoding.type_ids)
-        with torch.no_grad():
-            logits = p.class_logits(network(*(torch.tensor(values[name]) for name in p.inputs)).numpy()[0])
+        try:
+            with torch.no_grad():
+                logits = p.class_logits(network(*(torch.tensor(values[name]) for name in p.inputs)).numpy()[0])
+        except (IndexError, RuntimeError) as error:  # no such position
+            raise Refused(f"the model does not run a pair of {len(encoding.ids)} tokens: give --max-tokens ({error})") from None
         rows.append(
             {
                 "premise": premise,
@@ -282,7 +298,7 @@ def license_of(folder):
     """The licence in the head of the model's card, which may be a list of them."""
     card = folder / "README.md"
     head = re.match(r"---\n(.*?)\n---", card.read_text(encoding="utf-8"), re.S) if card.exists() else None
-    line = re.search(r"^license:[ \t]*(?:\n[ \t]*-[ \t]*)?(\S+)", head.group(1), re.M) if head else None
+    line = re.search(r"^license:[ \t]*(?:\n[ \t]*-)?[ \t\[\"']*([\w.+-]+)", head.group(1), re.M) if head else None
     return line.group(1) if line else "not stated"
 
 

@@ -66,6 +66,20 @@ class TestExport(Folder):
                 tiny.write("nli-roberta", self.dir)
                 export.export(export.parse([str(self.dir / "nli-roberta"), str(self.dir / "out"), *options]))
 
+    def test_a_pair_that_fills_the_model_is_compared_or_refused(self):
+        """This kind of RoBERTa has two positions fewer than its configuration says."""
+        tokenizer = tiny.minicheck_roberta()[0]
+        config = hf.RobertaPreLayerNormConfig(
+            vocab_size=tokenizer.get_vocab_size(), max_position_embeddings=130, pad_token_id=1, type_vocab_size=1, num_labels=2, **tiny.SHAPE
+        )
+        folder, out = self.dir / "odd", self.dir / "out"
+        hf.RobertaPreLayerNormForSequenceClassification(config).save_pretrained(folder)
+        tokenizer.save(str(folder / "tokenizer.json"))
+        with self.assertRaisesRegex(export.Refused, "a pair of 130 tokens: give --max-tokens"):
+            export.export(export.parse([str(folder), str(out), "--minicheck"]))
+        export.export(export.parse([str(folder), str(out), "--minicheck", "--max-tokens", "128"]))
+        self.assertEqual(max(len(row["ids"]) for row in json.loads((out / "reference.json").read_text(encoding="utf-8"))), 128)
+
     def test_a_decoder_that_is_no_t5_is_refused(self):
         """BART's head would be left out, and parity compare a wrong network with itself."""
         tokenizer = tiny.minicheck_roberta()[0]
@@ -81,6 +95,8 @@ class TestExport(Folder):
     def test_the_licence_is_that_of_the_cards_head(self):
         for text, want in (
             ("---\nlicense: mit\n---\n", "mit"),
+            ("---\nlicense: [mit]\n---\n", "mit"),
+            ("---\nlicense: \"cc-by-4.0\"\n---\n", "cc-by-4.0"),
             ("---\nlicense:\n- apache-2.0\ntags: x\n---\n", "apache-2.0"),
             ("---\ntags: x\n---\nlicense: mit\n", "not stated"),
         ):

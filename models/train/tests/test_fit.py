@@ -127,6 +127,38 @@ def test_a_run_goes_on_from_another(data: Path, tmp_path: Path):
     assert all(torch.equal(run.model.state_dict()[name], weights) for name, weights in saved.state_dict().items())
 
 
+def test_what_teachers_answer_is_learnt_whatever_the_label():
+    taught, logits = torch.tensor([[3.0, -1.0, 0.5]]), torch.zeros(1, 3, requires_grad=True)
+    optimizer = torch.optim.SGD([logits], lr=0.5)
+    for _ in range(400):
+        optimizer.zero_grad()
+        fit.taught_loss(logits, taught).backward()
+        optimizer.step()
+    assert torch.allclose(logits.softmax(-1), taught.softmax(-1), atol=1e-3)
+
+
+def test_a_pupil_comes_nearer_to_the_mean_of_its_teachers(data: Path, tmp_path: Path):
+    for seed, name in enumerate(("one", "two")):
+        torch.manual_seed(seed)
+        made = model.start("minilm", TINY.pooling, Path())
+        made.out.bias.data[0] = 4 * seed  # opinions that differ
+        model.save(made, tmp_path / name)
+    recipe = replace(TINY, init="one", teachers=("one", "two"), examples=200, rate=1e-3)
+    assert recipe.needs() == ("one", "two")
+    (tmp_path / "pupil").mkdir()
+    run = fit.Run(recipe, data, tmp_path / "pupil", 0, 1)
+    batch = next(run._chunk_batches())
+
+    def distance() -> float:
+        with torch.no_grad():
+            logits = run.model(batch.input_ids, batch.attention_mask, batch.token_type_ids)
+        return float((logits.softmax(-1) - run._taught(batch).softmax(-1)).abs().mean())
+
+    before = distance()
+    run.fit()
+    assert 0 < distance() < before / 2
+
+
 def test_an_exported_run_answers_as_the_model_does(data: Path, tmp_path: Path):
     run = tmp_path / "tiny"
     run.mkdir()

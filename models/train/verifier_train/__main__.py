@@ -11,7 +11,7 @@ from pathlib import Path
 import torch.multiprocessing as mp
 from tqdm import tqdm
 
-from . import ablation, card, curves, export, fit, recipe
+from . import ablation, card, curves, export, fit, probes, recipe
 from . import model as models
 
 RECIPES = Path(__file__).parent.parent / "recipes.toml"
@@ -32,13 +32,18 @@ def main() -> None:
     ablate.add_argument("--plumbline", type=Path, required=True, help='the program, whose "eval" measures')
     ablate.add_argument("--limit", type=int, default=150, help="rows of a development set (default: 150)")
     ablate.add_argument("--only", type=lambda names: names.split(","), help="some of them, by name, separated by commas (default: all)")
-    for command in (train, to_onnx, ablate):
+    probe = commands.add_parser("probe", help="write rows of a development set with premises that training has not, and with padded ones, for \"plumbline eval\"")
+    probe.add_argument("set", help="its name in DATA/dev, as fever_symmetric.dev")
+    for command in (train, to_onnx, ablate, probe):
         command.add_argument("--data", type=Path, required=True, help="folder with train/, dev/ and retrieval/")
-        command.add_argument("--out", type=Path, required=True, help="folder of all runs")
+        command.add_argument("--out", type=Path, required=True, help="folder of all runs; of probe, of the rows")
     arguments = parser.parse_args()
     if arguments.command == "ablate":
         place = ablation.Place(arguments.data, arguments.out, arguments.plumbline, arguments.limit)
         print(ablation.run(ablation.chosen(recipes, arguments.only), place))
+        return
+    if arguments.command == "probe":
+        print(probes.write(arguments.data, arguments.out, arguments.set))
         return
     chosen, run = recipes[arguments.recipe], arguments.out / arguments.recipe
     if arguments.command == "train":

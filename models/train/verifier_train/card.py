@@ -39,10 +39,11 @@ def _run(folder: Path, recipe: Recipe) -> str:
     if recipe.soup:
         return f"| {folder.name} | mean of {' and '.join(recipe.soup)} | | | |"
     log = fit.lines_of(folder / fit.LOG)
+    start = recipe.init + (f", taught by {' and '.join(recipe.teachers)}" if recipe.teachers else "")
     if not log:
-        return f"| {folder.name} | {recipe.init} | {recipe.examples:,} | | |"
+        return f"| {folder.name} | {start} | {recipe.examples:,} | | |"
     hours = sum(line["seconds"] for line in log) / 3600
-    return f"| {folder.name} | {recipe.init} | {log[-1]['examples']:,} | {log[-1]['tokens']:,} | {hours:.1f} |"
+    return f"| {folder.name} | {start} | {log[-1]['examples']:,} | {log[-1]['tokens']:,} | {hours:.1f} |"
 
 
 def _sources(out: Path, lineage: dict[str, Recipe]) -> list[str]:

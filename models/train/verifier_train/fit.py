@@ -101,6 +101,17 @@ def loss_of(logits: Tensor, labels: Tensor, marginal: bool) -> Tensor:
     return -torch.where(labels == NOT_ENTAILED, rest, known).sum()
 
 
+TEMPERATURE = 2.0
+"""Softens teachers' answers, so that a pupil sees their differences far from 0.5 too."""
+
+
+def taught_loss(logits: Tensor, taught: Tensor) -> Tensor:
+    """The sum of the cross-entropies with the softened answers of teachers, given as
+    logits; times the temperature's square, which keeps the gradients' size."""
+    wanted = F.softmax(taught / TEMPERATURE, dim=-1)
+    return -(wanted * F.log_softmax(logits / TEMPERATURE, dim=-1)).sum() * TEMPERATURE**2
+
+
 def rate_at(recipe: Recipe, seen: float) -> float:
     """The learning rate as a share of its peak, when a share of the run is over."""
     if seen < recipe.warmup:
@@ -122,6 +133,7 @@ class Run:
         self.model.bert.embeddings.word_embeddings.requires_grad_(False)
         for layer in self.model.bert.encoder.layer[: recipe.frozen_layers]:
             layer.requires_grad_(False)
+        self.teachers = [models.start(name, recipe.pooling, out.parent).eval() for name in recipe.teachers]
         self.average = models.Verifier(recipe.pooling)
         self.average.load_state_dict(self.model.state_dict())
         head = [*self.model.dense.parameters(), *self.model.out.parameters()]
@@ -220,7 +232,7 @@ class Run:
         for group in self.optimizer.param_groups:
             group["lr"] = group["peak"] * share
         logits = self.model(batch.input_ids, batch.attention_mask, batch.token_type_ids)
-        loss = loss_of(logits, batch.labels, self.recipe.marginal)
+        loss = taught_loss(logits, self._taught(batch)) if self.teachers else loss_of(logits, batch.labels, self.recipe.marginal)
         loss.backward()
         totals = torch.tensor([loss.item(), len(batch.labels), float(batch.attention_mask.sum())])
         self._sync(totals)
@@ -232,6 +244,12 @@ class Run:
         self.tokens += int(totals[2])
         self._average()
         self._log(totals, share, time.monotonic() - began)
+
+    @torch.no_grad()
+    def _taught(self, batch: Batch) -> Tensor:
+        """The mean of the teachers' logits."""
+        answers = [teacher(batch.input_ids, batch.attention_mask, batch.token_type_ids) for teacher in self.teachers]
+        return torch.stack(answers).mean(dim=0)
 
     def _sync(self, totals: Tensor) -> None:
         """Sums the gradients over the processes and divides by the examples."""

@@ -26,6 +26,10 @@ class Recipe:
     """Other recipes, of the same head and one's init the other, whose weights
     are averaged in place of training (Wortsman et al. 2022, Model soups)."""
 
+    teachers: tuple[str, ...] = ()
+    """Other recipes, of the same head: what a pair should score is then the mean of
+    their logits, whatever its label (Hinton et al. 2015, Distilling the knowledge)."""
+
     # Optimisation.
     rate: float = 1.5e-4
     """Peak of AdamW's learning rate: after warmup until the decay begins."""
@@ -86,7 +90,7 @@ class Recipe:
 
     def needs(self) -> tuple[str, ...]:
         """The recipes whose weights this one starts from."""
-        return self.soup or ((self.init,) if self.init != MINILM else ())
+        return self.soup or tuple(dict.fromkeys(name for name in (self.init, *self.teachers) if name != MINILM))
 
     def values(self) -> dict:
         """The settings as plain values."""
