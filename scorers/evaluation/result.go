@@ -32,14 +32,17 @@ type Estimate struct {
 	Value  *float64 `json:"value,omitempty"`
 	Lower  *float64 `json:"lower,omitempty"`
 	Upper  *float64 `json:"upper,omitempty"`
-	Reason string   `json:"reason,omitempty"`
+	// Draws is how many draws of the bootstrap gave a figure, on which the interval
+	// rests: one of one class only gives none.
+	Draws  int    `json:"draws,omitempty"`
+	Reason string `json:"reason,omitempty"`
 }
 
 func estimate(i stats.Interval) Estimate {
 	if i.Err != nil {
 		return Estimate{Reason: i.Err.Error()}
 	}
-	return Estimate{Value: &i.Value, Lower: &i.Lower, Upper: &i.Upper}
+	return Estimate{Value: &i.Value, Lower: &i.Lower, Upper: &i.Upper, Draws: i.Draws}
 }
 
 // Result is what an evaluation found.

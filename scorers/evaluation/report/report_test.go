@@ -97,6 +97,30 @@ func TestMarkdownHasATableForEachPart(t *testing.T) {
 	}
 }
 
+// TestIntervalsOfFewDrawsSaySo has documents of one label each: a draw of two of them
+// has both labels in one case of two, one of twelve nearly always.
+func TestIntervalsOfFewDrawsSaySo(t *testing.T) {
+	of := func(documents int) string {
+		var rows []evaluation.Row
+		for i := range 24 {
+			support := float64(i) / 24
+			rows = append(rows, evaluation.Row{Set: "few", ID: fmt.Sprint(i), Document: fmt.Sprint(i % documents), Label: i%2 == 0, Support: &support})
+		}
+		result, err := evaluation.Evaluate(rows, evaluation.Options{Threshold: 0.5, Draws: 200})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return written(t, (&report.Report{Result: result}).WriteMarkdown)
+	}
+	const note = "of 200 draws: the others had one class only"
+	if strings.Contains(of(12), note) {
+		t.Error("most draws give a figure, and a note says otherwise")
+	}
+	if !strings.Contains(of(2), "Intervals of few rest on ") || !strings.Contains(of(2), note) {
+		t.Errorf("no note:\n%s", of(2))
+	}
+}
+
 func TestThePageEscapesNamesAndShowsItsPlots(t *testing.T) {
 	page := written(t, made(t).WriteHTML)
 	if strings.Contains(page, "<script") {

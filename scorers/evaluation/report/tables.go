@@ -56,7 +56,7 @@ func head(first []string, names []evaluation.Name) []string {
 
 func (r *Report) setTable() page.Table {
 	t := page.Table{
-		Caption: fmt.Sprintf("With 95 %% intervals of a bootstrap over documents. BAcc is balanced accuracy at %g; BAcc chosen is that at a threshold that never saw the row (%s).",
+		Caption: fmt.Sprintf("With 95 %% intervals of a bootstrap over documents. BAcc is balanced accuracy at %g; BAcc chosen is that at a threshold that never saw the row (%s). The interval of ECE may lie above its value: draws repeat rows.",
 			r.Options.Threshold, r.chosenText()),
 		Head: head([]string{"set", "rows", "supported", "documents"}, all),
 	}
@@ -180,6 +180,9 @@ func (r *Report) summary() []string {
 	for _, s := range r.Sets {
 		for _, reason := range slices.Sorted(maps.Keys(s.Reasons)) {
 			out = append(out, fmt.Sprintf("Not scored: %d rows of %s: %s.", s.Reasons[reason], s.Name, reason))
+		}
+		if f := s.Figures[evaluation.AUROC]; f.Value != nil && 4*f.Draws < 3*r.Options.Draws {
+			out = append(out, fmt.Sprintf("Intervals of %s rest on %d of %d draws: the others had one class only.", s.Name, f.Draws, r.Options.Draws))
 		}
 	}
 	return out

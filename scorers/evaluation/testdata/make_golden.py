@@ -87,6 +87,20 @@ def draws(label, support, document, chosen):
     return np.array(out)
 
 
+LENGTHS = [50, 200, 500, 1000, float("inf")]
+TYPES = ["name", "negation", "none of these", "number"]
+LEAST = 10  # rows of either class that a set needs in a slice
+
+
+def slice_of(made, within):
+    """The mean over the sets that have enough rows of either class in a slice, and those rows."""
+    parts = [columns(part) for rows in made.values() if (part := [r for r in rows if within(r)])]
+    parts = [(y, s) for y, s, _ in parts if min(y.sum(), (~y).sum()) >= LEAST]
+    of_sets = [[roc_auc_score(y, s), balanced_accuracy_score(y, s >= 0.5)] for y, s in parts]
+    mean = dict(zip(["auroc", "balanced_accuracy"], map(float, np.mean(of_sets, axis=0)), strict=True)) if of_sets else {}
+    return {"rows": sum(len(y) for y, _ in parts), "sets": len(parts), **mean}
+
+
 def main():
     made = {
         "alpha": list(make_set("alpha", 240, 40, 0.5, 1.6, 2)),
@@ -103,6 +117,11 @@ def main():
         other = [(y[k], s[k], d[k]) for y, s, d in sets.values() for k in [np.array([half(x) != h for x in d])]]
         halves.append(best_threshold(other))
     golden = {"halves": halves, "all": best_threshold(list(sets.values())), "sets": {}}
+    golden["lengths"] = [
+        slice_of(made, lambda r, low=low, high=high: low < r["words"] <= high)
+        for low, high in zip([0, *LENGTHS], LENGTHS, strict=False)
+    ]
+    golden["types"] = [slice_of(made, lambda r, kind=kind: kind in r["types"]) for kind in TYPES]
     per_set = []
     for name, (y, s, d) in sets.items():
         chosen = np.array([halves[half(x)] for x in d])
