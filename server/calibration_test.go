@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/proto"
 
+	"plumbline/internal/testwait"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/proto/plumbline/v1/plumblinev1connect"
 	"plumbline/server"
@@ -196,7 +197,7 @@ func TestAFitEndsWhenItsClientGoes(t *testing.T) {
 			ended <- err
 		}()
 		received := fmt.Sprintf("plumbline_rpc_received_bytes_count{procedure=%q} %d", plumblinev1connect.CalibrationServiceFitProcedure, (i+1)*len(frames))
-		eventually(t, c.name+": all records received", func() bool {
+		testwait.For(t, c.name+": all records received", func() bool {
 			_, metrics := r.get("/metrics")
 			return strings.Contains(metrics, received)
 		})
@@ -204,6 +205,6 @@ func TestAFitEndsWhenItsClientGoes(t *testing.T) {
 		if err := <-ended; failureOf(t, err).code != codes.Canceled {
 			t.Errorf("%s: %v", c.name, err)
 		}
-		eventually(t, c.name+": the end of the call", func() bool { return strings.Count(r.log.String(), `"code":"CANCELLED"`) == i+1 })
+		testwait.For(t, c.name+": the end of the call", func() bool { return strings.Count(r.log.String(), `"code":"CANCELLED"`) == i+1 })
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"plumbline/internal/orttest"
+	"plumbline/internal/testwait"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail"
 	"plumbline/server"
@@ -98,7 +99,7 @@ func TestInteractiveCallsOvertakeALargeOne(t *testing.T) {
 		_, err := client.ScoreGrounding(ctx, large)
 		finished <- err
 	}()
-	eventually(t, "the large call is in the verifier", func() bool {
+	testwait.For(t, "the large call is in the verifier", func() bool {
 		_, metrics := r.get("/metrics")
 		return strings.Contains(metrics, `plumbline_verifier_in_flight{verifier="embedded"} 1`)
 	})

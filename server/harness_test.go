@@ -20,6 +20,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 
 	"plumbline/internal/testlog"
+	"plumbline/internal/testwait"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/proto/plumbline/v1/plumblinev1connect"
 	"plumbline/scorers/entail"
@@ -116,17 +117,6 @@ func (r *running) wait() {
 	case <-time.After(20 * time.Second):
 		r.t.Error("the server does not end")
 	}
-}
-
-// eventually polls until ok holds.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("not in time: %s", what)
 }
 
 // dial is a grpc-go connection to a listener of the server.
@@ -243,7 +233,7 @@ func (r *running) do(request *http.Request) (int, string) {
 
 func (r *running) awaitReady() {
 	r.t.Helper()
-	eventually(r.t, "ready", func() bool { code, _ := r.get("/readyz"); return code == http.StatusOK })
+	testwait.For(r.t, "ready", func() bool { code, _ := r.get("/readyz"); return code == http.StatusOK })
 }
 
 // awaitServing waits until gRPC health says so of a service, or of the whole server
@@ -251,7 +241,7 @@ func (r *running) awaitReady() {
 func (r *running) awaitServing(service string) {
 	r.t.Helper()
 	health := healthpb.NewHealthClient(r.dial(r.GRPCAddr()))
-	eventually(r.t, "serving "+service, func() bool {
+	testwait.For(r.t, "serving "+service, func() bool {
 		res, err := health.Check(r.t.Context(), &healthpb.HealthCheckRequest{Service: service})
 		return err == nil && res.GetStatus() == healthpb.HealthCheckResponse_SERVING
 	})

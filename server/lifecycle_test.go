@@ -19,6 +19,7 @@ import (
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 
+	"plumbline/internal/testwait"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail/entailtest"
 	"plumbline/server"
@@ -66,7 +67,7 @@ func TestDrainLosesNothing(t *testing.T) {
 				<-blocking.Entered()
 			}
 			r.stop()
-			eventually(t, "new connections are refused", func() bool {
+			testwait.For(t, "new connections are refused", func() bool {
 				conn, err := net.Dial("tcp", r.HTTPAddr().String())
 				if err == nil {
 					_ = conn.Close()
@@ -401,7 +402,7 @@ func TestCancellationReachesTheVerifier(t *testing.T) {
 		}
 	}
 	// Nobody has released the verifier: only the cancellations end its calls.
-	eventually(t, "all calls have ended", func() bool {
+	testwait.For(t, "all calls have ended", func() bool {
 		_, text := r.get("/metrics")
 		return strings.Contains(text, `plumbline_verifier_calls_total{outcome="cancelled",verifier="embedded"} 6`)
 	})

@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"plumbline/internal/testlog"
+	"plumbline/internal/testwait"
 	"plumbline/scorers/gate"
 	"plumbline/server/config"
 	"plumbline/server/metrics"
@@ -31,16 +31,6 @@ func writePolicy(t *testing.T, dir, threshold string) {
 	text := strings.ReplaceAll(policyFile, "THRESHOLD", threshold)
 	if err := os.WriteFile(filepath.Join(dir, "mine.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// eventually waits for a condition that another goroutine brings about.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s did not happen", what)
-		}
 	}
 }
 
@@ -68,22 +58,22 @@ func TestPoliciesFollowTheirFolder(t *testing.T) {
 	}
 
 	writePolicy(t, dir, "0.7")
-	eventually(t, "the new threshold", func() bool { return threshold() == 0.7 })
+	testwait.For(t, "the new threshold", func() bool { return threshold() == 0.7 })
 
 	// A bad file keeps what was in force; a good one is then taken.
 	logged := len(log.String())
 	writePolicy(t, dir, "none at all")
-	eventually(t, "the log names the bad file and its line", func() bool { return strings.Contains(log.String()[logged:], "mine.yaml:") })
+	testwait.For(t, "the log names the bad file and its line", func() bool { return strings.Contains(log.String()[logged:], "mine.yaml:") })
 	if got := threshold(); got != 0.7 {
 		t.Errorf("a bad file changed the threshold to %v", got)
 	}
 	writePolicy(t, dir, "0.9")
-	eventually(t, "the repaired threshold", func() bool { return threshold() == 0.9 })
+	testwait.For(t, "the repaired threshold", func() bool { return threshold() == 0.9 })
 
 	if err := os.Remove(filepath.Join(dir, "mine.yaml")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the removal", func() bool { return threshold() == -1 })
+	testwait.For(t, "the removal", func() bool { return threshold() == -1 })
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}

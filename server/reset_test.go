@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
+	"plumbline/internal/testwait"
 	"plumbline/scorers/entail/entailtest"
 	"plumbline/server"
 )
@@ -31,7 +32,7 @@ func TestRapidResetDoesNotAmplify(t *testing.T) {
 			if limit := 3*int(cfg.Limits.MaxConcurrentStreams) + margin; most > limit {
 				t.Errorf("%d goroutines at once, want at most %d", most, limit)
 			}
-			eventually(t, "the goroutines are gone", func() bool { return runtime.NumGoroutine() <= before+5 })
+			testwait.For(t, "the goroutines are gone", func() bool { return runtime.NumGoroutine() <= before+5 })
 		})
 	}
 }

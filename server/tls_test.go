@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"plumbline/internal/testwait"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/server"
 	"plumbline/server/config"
@@ -149,6 +150,6 @@ func TestCertificatesFollowTheirFiles(t *testing.T) {
 	}
 	pki.issue("server", 5)
 	for _, addr := range []net.Addr{r.GRPCAddr(), r.HTTPAddr()} {
-		eventually(t, "the new certificate", func() bool { return serial(addr) == 5 })
+		testwait.For(t, "the new certificate", func() bool { return serial(addr) == 5 })
 	}
 }

@@ -17,6 +17,7 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/status"
 
+	"plumbline/internal/testwait"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail"
 	"plumbline/scorers/entail/entailtest"
@@ -227,7 +228,7 @@ func TestAChainAnswersWhereItsFirstCannot(t *testing.T) {
 	}
 	checkAnswer(t, "after it broke", res, "embedded", local)
 	health := healthpb.NewHealthClient(r.dial(r.GRPCAddr()))
-	eventually(t, "its probe failed", func() bool {
+	testwait.For(t, "its probe failed", func() bool {
 		res, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "plumbline.verifier/judge"})
 		return err == nil && res.GetStatus() == healthpb.HealthCheckResponse_NOT_SERVING
 	})
@@ -273,7 +274,7 @@ func TestFailModesAreEachVerifiersOwn(t *testing.T) {
 			t.Errorf("no %s", line)
 		}
 	}
-	eventually(t, "all probes are told", func() bool {
+	testwait.For(t, "all probes are told", func() bool {
 		_, text := r.get("/metrics")
 		return strings.Contains(text, `plumbline_verifier_ready{verifier="strict"} 0`)
 	})
@@ -351,7 +352,7 @@ func TestInfoAndHealthTellOfEachVerifier(t *testing.T) {
 	r.awaitReady()
 	conn := r.dial(r.GRPCAddr())
 	var info *plumblinev1.GetInfoResponse
-	eventually(t, "the judge was probed", func() bool {
+	testwait.For(t, "the judge was probed", func() bool {
 		var err error
 		if info, err = plumblinev1.NewInfoServiceClient(conn).GetInfo(t.Context(), &plumblinev1.GetInfoRequest{}); err != nil {
 			t.Fatal(err)
@@ -473,7 +474,7 @@ func TestSwapsUnderLoadFailNoCall(t *testing.T) {
 	}
 	for range swaps {
 		seen := replies.Load()
-		eventually(t, "requests go on", func() bool { return replies.Load() > seen || ctx.Err() != nil })
+		testwait.For(t, "requests go on", func() bool { return replies.Load() > seen || ctx.Err() != nil })
 		if err := r.Reload(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -490,7 +491,7 @@ func TestSwapsUnderLoadFailNoCall(t *testing.T) {
 		t.Errorf("only %d models answered", len(answering))
 	}
 	for i, m := range models[:swaps] {
-		eventually(t, fmt.Sprint("model ", i, " is closed"), func() bool { return m.closed.Load() == 1 })
+		testwait.For(t, fmt.Sprint("model ", i, " is closed"), func() bool { return m.closed.Load() == 1 })
 	}
 	if models[swaps].closed.Load() != 0 {
 		t.Error("the model at work is closed")

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/protobuf/proto"
 
+	"plumbline/internal/testwait"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail"
 	"plumbline/verifiers/remote"
@@ -283,7 +284,7 @@ func TestAKillInMidStreamIsUnavailable(t *testing.T) {
 	}
 	serveOn(t, listener, newSidecar())
 	begun := time.Now()
-	eventually(t, "the successor answers", func() bool { _, err := v.Verify(t.Context(), questions(3)); return err == nil })
+	testwait.For(t, "the successor answers", func() bool { _, err := v.Verify(t.Context(), questions(3)); return err == nil })
 	t.Logf("the successor answers %v after it began to listen", time.Since(begun))
 }
 

@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"plumbline/internal/testwait"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail"
 	"plumbline/scorers/score"
@@ -411,7 +412,7 @@ func TestReplicasMayHoldTwoModels(t *testing.T) {
 		ask()
 	}
 	// The connection to one of them may take longer than all of these calls.
-	eventually(t, "calls take turns", func() bool { ask(); return answers["old"] > 0 && answers["new"] > 0 })
+	testwait.For(t, "calls take turns", func() bool { ask(); return answers["old"] > 0 && answers["new"] > 0 })
 }
 
 func TestPairsThatCannotBeSentFailAlone(t *testing.T) {
@@ -661,17 +662,7 @@ func TestAnAddressWithoutAServerIsUnavailable(t *testing.T) {
 		t.Skipf("the port was taken meanwhile: %v", err)
 	}
 	serveOn(t, listener, newSidecar())
-	eventually(t, "a verifier that answers", func() bool { return v.Probe(t.Context()) == nil })
-}
-
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if ok() {
-			return
-		}
-	}
-	t.Fatalf("not in time: %s", what)
+	testwait.For(t, "a verifier that answers", func() bool { return v.Probe(t.Context()) == nil })
 }
 
 func TestUnixSocket(t *testing.T) {
@@ -702,10 +693,10 @@ func TestHealthDecidesWhoIsAsked(t *testing.T) {
 	}
 	v := open(t, remote.Config{Address: "grpc://" + strings.Join(addresses, ",")})
 	verify := func() error { _, err := v.Verify(t.Context(), questions(1)); return err }
-	eventually(t, "both are asked", func() bool { return verify() == nil && asked[0].Load() > 0 && asked[1].Load() > 0 })
+	testwait.For(t, "both are asked", func() bool { return verify() == nil && asked[0].Load() > 0 && asked[1].Load() > 0 })
 
 	healths[0].SetServingStatus("", healthpb.HealthCheckResponse_NOT_SERVING)
-	eventually(t, "the sick one is left alone", func() bool {
+	testwait.For(t, "the sick one is left alone", func() bool {
 		before := asked[0].Load()
 		for range 4 {
 			if err := verify(); err != nil {
@@ -715,9 +706,9 @@ func TestHealthDecidesWhoIsAsked(t *testing.T) {
 		return asked[0].Load() == before
 	})
 	healths[1].Shutdown()
-	eventually(t, "nobody is left", func() bool { return errors.Is(verify(), entail.ErrUnavailable) })
+	testwait.For(t, "nobody is left", func() bool { return errors.Is(verify(), entail.ErrUnavailable) })
 	healths[0].SetServingStatus("", healthpb.HealthCheckResponse_SERVING)
-	eventually(t, "one has recovered", func() bool { return verify() == nil })
+	testwait.For(t, "one has recovered", func() bool { return verify() == nil })
 }
 
 func TestACloseEndsCalls(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"plumbline/internal/testwait"
 	"plumbline/scorers/entail"
 	"plumbline/verifiers/spawn"
 )
@@ -40,12 +41,12 @@ func recovery(b *testing.B, signal syscall.Signal) (detect, restore time.Duratio
 	if err := syscall.Kill(pid, signal); err != nil {
 		b.Fatal(err)
 	}
-	eventually(b, "the fault is known", func() bool {
+	testwait.For(b, "the fault is known", func() bool {
 		_, err := v.Verify(b.Context(), pair("x"))
 		return errors.Is(err, entail.ErrUnavailable)
 	})
 	detect = time.Since(begin)
-	eventually(b, "it answers", func() bool { _, err := v.Verify(b.Context(), pair("x")); return err == nil })
+	testwait.For(b, "it answers", func() bool { _, err := v.Verify(b.Context(), pair("x")); return err == nil })
 	restore = time.Since(begin)
 	if err := v.Close(); err != nil {
 		b.Fatal(err)

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"plumbline/internal/testlog"
+	"plumbline/internal/testwait"
 	"plumbline/scorers/entail"
 	"plumbline/scorers/entail/entailtest"
 	"plumbline/verifiers/spawn"
@@ -83,15 +84,6 @@ func alive(pid int) bool {
 	return !bytes.HasPrefix(after, []byte("Z"))
 }
 
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !is(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-	}
-}
-
 func TestScoresAreThoseOfTheVerifier(t *testing.T) {
 	v := open(t, as(t, "good"))
 	pairs := slices.Concat(pair("The bridge opened in 1932."), pair("Cats bark."))
@@ -155,7 +147,7 @@ func TestRefusals(t *testing.T) {
 					t.Errorf("%v is also %v", err, other)
 				}
 			}
-			eventually(t, "nothing is left running", func() bool { return len(marked(t, "MARK="+folder)) == 0 })
+			testwait.For(t, "nothing is left running", func() bool { return len(marked(t, "MARK="+folder)) == 0 })
 		})
 	}
 }
@@ -306,7 +298,7 @@ func TestOutputIsLogged(t *testing.T) {
 		`stream=stdout line="on standard output"`,
 		`stream=stderr line="on standard error"`,
 	} {
-		eventually(t, "logged: "+line, func() bool { return strings.Contains(log.String(), line) })
+		testwait.For(t, "logged: "+line, func() bool { return strings.Contains(log.String(), line) })
 	}
 	if strings.Contains(log.String(), "plumbline-sidecar|") {
 		t.Error("the handshake is logged")
@@ -323,7 +315,7 @@ func TestCrashInACall(t *testing.T) {
 	if _, err := v.Verify(t.Context(), pair("crash")); !errors.Is(err, entail.ErrUnavailable) {
 		t.Errorf("the call that crashed it: %v", err)
 	}
-	eventually(t, "it answers again", func() bool {
+	testwait.For(t, "it answers again", func() bool {
 		_, err := v.Verify(t.Context(), pair("x"))
 		if err != nil && !errors.Is(err, entail.ErrUnavailable) {
 			t.Fatalf("while it is down: %v", err)
@@ -348,7 +340,7 @@ func TestHangIsEnded(t *testing.T) {
 	if _, err := v.Verify(t.Context(), pair("stop")); !errors.Is(err, entail.ErrUnavailable) {
 		t.Errorf("the call that stopped it: %v", err)
 	}
-	eventually(t, "it answers again", func() bool { _, err := v.Verify(t.Context(), pair("x")); return err == nil })
+	testwait.For(t, "it answers again", func() bool { _, err := v.Verify(t.Context(), pair("x")); return err == nil })
 	if alive(first) || !strings.Contains(log.String(), "the sidecar hung") {
 		t.Error("the hung process lives, or the log does not tell")
 	}
@@ -374,7 +366,7 @@ func TestDownSaysWhenToRetry(t *testing.T) {
 	t.Parallel()
 	v := open(t, as(t, "good"))
 	var retry *entail.RetryAfter
-	eventually(t, "the third crash in a row delays the start", func() bool {
+	testwait.For(t, "the third crash in a row delays the start", func() bool {
 		_, err := v.Verify(t.Context(), pair("crash"))
 		return errors.As(err, &retry)
 	})
@@ -407,7 +399,7 @@ func TestClose(t *testing.T) {
 				}
 			}
 			for _, pid := range pids {
-				eventually(t, fmt.Sprint(pid, " is gone"), func() bool { return !alive(pid) })
+				testwait.For(t, fmt.Sprint(pid, " is gone"), func() bool { return !alive(pid) })
 			}
 			if _, err := v.Verify(t.Context(), pair("x")); !errors.Is(err, entail.ErrClosed) {
 				t.Errorf("Verify after Close: %v", err)
@@ -433,7 +425,7 @@ func TestFamilyOfACrash(t *testing.T) {
 	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the child is gone", func() bool { return !alive(child) })
+	testwait.For(t, "the child is gone", func() bool { return !alive(child) })
 }
 
 func TestOpenEndsWithItsContext(t *testing.T) {
@@ -480,7 +472,7 @@ func TestNoOrphan(t *testing.T) {
 				t.Fatal(err)
 			}
 			_ = host.Wait() // it was killed
-			eventually(t, "the sidecar is gone", func() bool { return !alive(pid) })
+			testwait.For(t, "the sidecar is gone", func() bool { return !alive(pid) })
 		})
 	}
 }
