@@ -10,7 +10,6 @@ require (
 require (
 	github.com/adrg/xdg v0.5.3
 	github.com/cenkalti/backoff/v5 v5.0.3
-	github.com/fsnotify/fsnotify v1.10.1
 	github.com/gofrs/flock v0.13.2
 	github.com/kballard/go-shellquote v0.0.0-20180428030007-95032a82bc51
 	github.com/planetscale/vtprotobuf v0.6.1-0.20240319094008-0393e58bdf10

@@ -2,23 +2,21 @@ package server
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"sync/atomic"
 	"time"
 
-	"github.com/fsnotify/fsnotify"
-
 	"plumbline/scorers/gate"
 	"plumbline/server/config"
 	"plumbline/server/metrics"
 )
 
-// settle is how long the policy folder must be quiet before it is read: an
-// editor or a volume update touches several files in a row.
-const settle = 200 * time.Millisecond
+// lookEvery is how often the policy folder is looked at. Looking sees what a file
+// system does not tell of, or not everywhere: files in folders, folders that are
+// exchanged, links that come to point elsewhere, network file systems.
+const lookEvery = 250 * time.Millisecond
 
 // policies are the gates in force: the built-in ones and those of the
 // configured folder.
@@ -26,6 +24,7 @@ type policies struct {
 	dir     string
 	builtin *gate.Set
 	set     atomic.Pointer[gate.Set]
+	stamp   string // of the folder when it was last read
 }
 
 // openPolicies compiles the policies; a bad file is an error.
@@ -50,6 +49,7 @@ func (p *policies) current() *gate.Set { return p.set.Load() }
 
 // load reads the folder. A fault leaves the set as it is.
 func (p *policies) load() error {
+	p.stamp = p.look() // before it is read: what is written meanwhile is seen as a change
 	sources, err := gate.LoadDir(os.DirFS(p.dir))
 	if err != nil {
 		return err
@@ -64,48 +64,51 @@ func (p *policies) load() error {
 
 // watch reads the folder again whenever it changes, until stop is called. A
 // bad file keeps the policies as they were; log and metrics say so.
-func (p *policies) watch(m *metrics.Metrics, log *slog.Logger) (stop func() error, err error) {
-	watcher, err := fsnotify.NewWatcher()
-	if err != nil {
-		return nil, fmt.Errorf("policies.dir: %w", err)
-	}
-	if err := watcher.Add(p.dir); err != nil {
-		return nil, fmt.Errorf("policies.dir: %w", errors.Join(err, watcher.Close()))
-	}
+func (p *policies) watch(m *metrics.Metrics, log *slog.Logger) (stop func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		p.follow(ctx, watcher, m, log)
+		p.follow(ctx, m, log)
 	}()
 	return func() error {
 		cancel()
 		<-done
-		return watcher.Close()
-	}, nil
+		return nil
+	}
 }
 
-func (p *policies) follow(ctx context.Context, watcher *fsnotify.Watcher, m *metrics.Metrics, log *slog.Logger) {
-	quiet := time.NewTimer(settle)
-	quiet.Stop()
-	defer quiet.Stop()
+func (p *policies) follow(ctx context.Context, m *metrics.Metrics, log *slog.Logger) {
+	looks := time.NewTicker(lookEvery)
+	defer looks.Stop()
+	last := p.stamp
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case err := <-watcher.Errors:
-			log.Error("the policy folder cannot be watched; reading it once", "error", err)
-			quiet.Reset(settle)
-		case <-watcher.Events:
-			quiet.Reset(settle)
-		case <-quiet.C:
-			err := p.load()
-			m.PoliciesLoaded(err == nil)
-			if err != nil {
-				log.Error("the policy folder has a fault; the policies stay as they were", "error", err)
-				continue
-			}
-			log.Info("policies loaded", "count", len(p.current().Names()))
+		case <-looks.C:
 		}
+		before := last
+		// An editor or a volume update touches several files in a row: what was
+		// the same at two looks is read.
+		if last = p.look(); last != before || last == p.stamp {
+			continue
+		}
+		err := p.load()
+		m.PoliciesLoaded(err == nil)
+		if err != nil {
+			log.Error("the policy folder has a fault; the policies stay as they were", "error", err)
+			continue
+		}
+		log.Info("policies loaded", "count", len(p.current().Names()))
 	}
+}
+
+// look is what the folder looks like now, one that cannot be read included.
+func (p *policies) look() string {
+	stamp, err := gate.Stamp(os.DirFS(p.dir))
+	if err != nil {
+		return err.Error()
+	}
+	return stamp
 }

@@ -34,25 +34,34 @@ func writePolicy(t *testing.T, dir, threshold string) {
 	}
 }
 
-func TestPoliciesFollowTheirFolder(t *testing.T) {
-	dir := t.TempDir()
-	writePolicy(t, dir, "0.5")
+// followed opens the policies of a folder and follows it until the test ends. It
+// returns the threshold in force, −1 where there is no policy, and the log.
+func followed(t *testing.T, dir string) (threshold func() float64, log *testlog.Buffer) {
+	t.Helper()
 	p, err := openPolicies(config.Policies{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
-	var log testlog.Buffer
-	stop, err := p.watch(metrics.New("", ""), slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	threshold := func() float64 {
+	log = &testlog.Buffer{}
+	stop := p.watch(metrics.New("", ""), slog.New(slog.NewTextHandler(log, nil)))
+	t.Cleanup(func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return func() float64 {
 		reply, err := p.current().Policy("mine")
 		if err != nil {
 			return -1
 		}
 		return reply.GetPolicy().GetThresholds()["least"]
-	}
+	}, log
+}
+
+func TestPoliciesFollowTheirFolder(t *testing.T) {
+	dir := t.TempDir()
+	writePolicy(t, dir, "0.5")
+	threshold, log := followed(t, dir)
 	if threshold() != 0.5 {
 		t.Fatalf("threshold %v", threshold())
 	}
@@ -74,9 +83,47 @@ func TestPoliciesFollowTheirFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	testwait.For(t, "the removal", func() bool { return threshold() == -1 })
-	if err := stop(); err != nil {
-		t.Fatal(err)
+}
+
+// TestPoliciesFollowWhatFileSystemsDoNotTell changes the folder as volumes and
+// releases do.
+func TestPoliciesFollowWhatFileSystemsDoNotTell(t *testing.T) {
+	root := t.TempDir()
+	release := func(name, threshold string) string {
+		dir := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Join(dir, "team"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		writePolicy(t, filepath.Join(dir, "team"), threshold)
+		return dir
 	}
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, two := release("one", "0.1"), release("two", "0.2")
+	current := filepath.Join(root, "current")
+	must(os.Symlink(one, current))
+	threshold, log := followed(t, current)
+
+	writePolicy(t, filepath.Join(one, "team"), "0.3")
+	testwait.For(t, "a file in a folder of the folder", func() bool { return threshold() == 0.3 })
+
+	must(os.Symlink(two, current+".new"))
+	must(os.Rename(current+".new", current))
+	testwait.For(t, "a link to another folder", func() bool { return threshold() == 0.2 })
+
+	must(os.Rename(two, two+".old"))
+	testwait.For(t, "the folder is gone", func() bool { return strings.Contains(log.String(), "no such file") })
+	if got := threshold(); got != 0.2 {
+		t.Errorf("without a folder the threshold is %v", got)
+	}
+	release("two", "0.4")
+	testwait.For(t, "another folder in its place", func() bool { return threshold() == 0.4 })
+	writePolicy(t, filepath.Join(two, "team"), "0.5")
+	testwait.For(t, "a file of the other folder", func() bool { return threshold() == 0.5 })
 }
 
 func TestBadPolicyFolderStopsTheStart(t *testing.T) {
@@ -97,10 +144,7 @@ func TestCallsDuringReloadsSeeAWholeSet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop, err := p.watch(metrics.New("", ""), slog.New(slog.NewTextHandler(io.Discard, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	stop := p.watch(metrics.New("", ""), slog.New(slog.NewTextHandler(io.Discard, nil)))
 	for range 20 {
 		writePolicy(t, dir, "0.6")
 		for range 100 {

@@ -140,11 +140,7 @@ func (s *Server) openPolicies(m *metrics.Metrics) (*policies, error) {
 	if err != nil || gates.dir == "" {
 		return gates, err
 	}
-	stop, err := gates.watch(m, s.log)
-	if err != nil {
-		return nil, err
-	}
-	s.closers.push("policies.dir", stop)
+	s.closers.push("policies.dir", gates.watch(m, s.log))
 	return gates, nil
 }
 

@@ -142,6 +142,41 @@ func schemaErrors(file string, err error) error {
 func LoadDir(fsys fs.FS) ([]Source, error) {
 	var sources []Source
 	var errs []error
+	err := eachFile(fsys, func(name string) error {
+		source, err := readFile(fsys, name)
+		if err != nil {
+			errs = append(errs, err)
+			return nil
+		}
+		sources = append(sources, source)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(errs) > 0 {
+		return nil, errors.Join(errs...)
+	}
+	return sources, nil
+}
+
+// Stamp tells whether what LoadDir reads has changed: it differs when a file was
+// added, taken away, renamed or written, or another folder has come to its place.
+func Stamp(fsys fs.FS) (string, error) {
+	var stamp strings.Builder
+	err := eachFile(fsys, func(name string) error {
+		info, err := fs.Stat(fsys, name)
+		if err != nil {
+			return fmt.Errorf("look at the policy %s: %w", name, err)
+		}
+		fmt.Fprintf(&stamp, "%q %v %d %d\n", name, info.Mode(), info.Size(), info.ModTime().UnixNano())
+		return nil
+	})
+	return stamp.String(), err
+}
+
+// eachFile calls visit with the name of each policy file.
+func eachFile(fsys fs.FS, visit func(name string) error) error {
 	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -156,21 +191,12 @@ func LoadDir(fsys fs.FS) ([]Source, error) {
 		if entry.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, path.Ext(name)) {
 			return nil
 		}
-		source, err := readFile(fsys, name)
-		if err != nil {
-			errs = append(errs, err)
-			return nil
-		}
-		sources = append(sources, source)
-		return nil
+		return visit(name)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the folder of policies: %w", err)
+		return fmt.Errorf("read the folder of policies: %w", err)
 	}
-	if len(errs) > 0 {
-		return nil, errors.Join(errs...)
-	}
-	return sources, nil
+	return nil
 }
 
 func readFile(fsys fs.FS, name string) (Source, error) {
