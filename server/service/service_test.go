@@ -3,6 +3,7 @@ package service_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/structpb"
 
+	"plumbline/internal/testwait"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail"
 	"plumbline/scorers/entail/entailtest"
@@ -162,6 +164,7 @@ func TestVerifyRefusesIDsThatArePending(t *testing.T) {
 	blocking := entailtest.NewBlocking(entailtest.Overlap())
 	s := newService(t, service.Deps{Verifiers: only(blocking)})
 	p := newPipe[plumblinev1.VerifyRequest, plumblinev1.VerifyResponse](pairs("a", "b"), pairs("c", "a"))
+	defer close(p.requests)
 	err := s.Verify(t.Context(), p)
 	if e := fault.From(err); e == nil || e.Reason != fault.FieldInvalid || e.Violations[0].Field != "pairs[1].id" {
 		t.Errorf("got %v", err)
@@ -199,6 +202,65 @@ func TestVerifyReportsFailuresAsStatuses(t *testing.T) {
 	if e := fault.From(err); e.Reason != fault.VerifierUnavailable || strings.Contains(e.Message, "secret") {
 		t.Errorf("Describe: %v", err)
 	}
+}
+
+// miscounting answers other than as many results as it was given pairs.
+type miscounting struct {
+	entail.Verifier
+	results int
+}
+
+func (m miscounting) Verify(context.Context, []entail.Pair) (entail.Batch, error) {
+	return entail.Batch{Results: make([]entail.Result, m.results)}, nil
+}
+
+func TestVerifyTakesNoOtherNumberOfResults(t *testing.T) {
+	for _, results := range []int{0, 1, 3} {
+		s := newService(t, service.Deps{Verifiers: only(miscounting{entailtest.Overlap(), results})})
+		p := newPipe[plumblinev1.VerifyRequest, plumblinev1.VerifyResponse](pairs("a", "b"))
+		close(p.requests)
+		if err := endOfVerify(t, s, p); err != nil {
+			t.Fatalf("%d results: %v", results, err)
+		}
+		got := p.finish()[0].GetResults()
+		if len(got) != 2 {
+			t.Fatalf("%d results: got %v", results, got)
+		}
+		for i, id := range []string{"a", "b"} {
+			counts := fmt.Sprintf("%d results for 2 pairs", results)
+			if got[i].GetId() != id || got[i].GetStatus() != plumblinev1.Status_STATUS_VERIFIER_UNAVAILABLE || !strings.Contains(got[i].GetReason(), counts) {
+				t.Errorf("%d results: got %v", results, got[i])
+			}
+		}
+	}
+}
+
+// TestVerifyEndsWithItsFirstFailure is about a client that keeps its stream
+// open for pairs to come.
+func TestVerifyEndsWithItsFirstFailure(t *testing.T) {
+	defective := entailtest.Func(func(entail.Pair) (entail.Scores, error) { panic("a defect") })
+	s := newService(t, service.Deps{Verifiers: only(defective)})
+	p := newPipe[plumblinev1.VerifyRequest, plumblinev1.VerifyResponse](pairs("a"))
+	defer close(p.requests)
+	if err := endOfVerify(t, s, p); reasonOf(err) != fault.Internal {
+		t.Errorf("got %v", err)
+	}
+}
+
+// endOfVerify is the outcome of a call that is not to wait for its client.
+func endOfVerify(t *testing.T, s *service.Service, p *pipe[plumblinev1.VerifyRequest, plumblinev1.VerifyResponse]) (err error) {
+	t.Helper()
+	done := make(chan error, 1)
+	go func() { done <- s.Verify(t.Context(), p) }()
+	testwait.For(t, "the end of the call", func() bool {
+		select {
+		case err = <-done:
+			return true
+		default:
+			return false
+		}
+	})
+	return err
 }
 
 func TestWithoutAVerifier(t *testing.T) {

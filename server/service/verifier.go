@@ -96,8 +96,9 @@ func (s *Service) Verify(ctx context.Context, stream Stream[plumblinev1.VerifyRe
 	defer release()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	v := &verification{verifier: pinned, stream: stream, pending: make(map[string]struct{})}
-	v.slices.SetLimit(verifySlices)
+	work, ctx := errgroup.WithContext(ctx)
+	work.SetLimit(verifySlices)
+	v := &verification{verifier: pinned, stream: stream, slices: work, pending: make(map[string]struct{})}
 	receiveErr := v.receive(ctx, s.validate)
 	if receiveErr != nil {
 		cancel()
@@ -115,36 +116,73 @@ func (s *Service) Verify(ctx context.Context, stream Stream[plumblinev1.VerifyRe
 type verification struct {
 	verifier entail.Verifier
 	stream   Stream[plumblinev1.VerifyRequest, plumblinev1.VerifyResponse]
-	slices   errgroup.Group
+	slices   *errgroup.Group
 
 	sending sync.Mutex // held while a response is sent
 	mu      sync.Mutex
 	pending map[string]struct{} // ids that have no result yet
 }
 
-// receive takes messages until the client has no more, and puts their pairs to
-// work in slices.
+// receive takes messages until the client has no more or ctx ends, and puts
+// their pairs to work in slices.
 func (v *verification) receive(ctx context.Context, validate func(proto.Message) error) error {
+	received := v.messages(ctx)
 	for {
-		req, err := v.stream.Recv()
-		if errors.Is(err, io.EOF) {
+		var message message
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case message = <-received:
+		}
+		if errors.Is(message.err, io.EOF) {
 			return nil
 		}
-		if err != nil {
+		if message.err != nil {
+			return message.err
+		}
+		if err := validate(message.req); err != nil {
 			return err
 		}
-		if err := validate(req); err != nil {
+		if err := v.add(message.req.GetPairs()); err != nil {
 			return err
 		}
-		if err := v.add(req.GetPairs()); err != nil {
-			return err
-		}
-		for pairs := range slices.Chunk(req.GetPairs(), verifySlice) {
+		for pairs := range slices.Chunk(message.req.GetPairs(), verifySlice) {
 			v.slices.Go(func() error {
 				return fault.Guard(func() error { return v.answer(ctx, pairs) })
 			})
 		}
 	}
+}
+
+// message is what one Recv gave.
+type message struct {
+	req *plumblinev1.VerifyRequest
+	err error
+}
+
+// messages receives until the stream or ctx ends. A Recv ends with the call at
+// the latest, and has a goroutine of its own so that a call whose slice fails
+// need not wait for a client that keeps its stream open.
+func (v *verification) messages(ctx context.Context) <-chan message {
+	received := make(chan message)
+	go func() {
+		for {
+			var next message
+			next.err = fault.Guard(func() (err error) {
+				next.req, err = v.stream.Recv()
+				return err
+			})
+			select {
+			case received <- next:
+			case <-ctx.Done():
+				return
+			}
+			if next.err != nil {
+				return
+			}
+		}
+	}()
+	return received
 }
 
 // add notes the ids of new pairs, of which none may be pending.
@@ -170,20 +208,30 @@ func (v *verification) answer(ctx context.Context, pairs []*plumblinev1.VerifyPa
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if err == nil && len(scored.Results) != len(pairs) {
+		err = score.Unavailable("the verifier gave %d results for %d pairs", len(scored.Results), len(pairs))
+	}
 	response := &plumblinev1.VerifyResponse{Usage: usageMessage(scored.Usage), Digest: scored.Usage.Digest}
-	v.mu.Lock()
 	for i, pair := range pairs {
 		result := entail.Result{Err: err}
 		if err == nil {
 			result = scored.Results[i]
 		}
 		response.Results = append(response.Results, resultMessage(pair.GetId(), result))
-		delete(v.pending, pair.GetId())
 	}
-	v.mu.Unlock()
+	v.settle(pairs)
 	v.sending.Lock()
 	defer v.sending.Unlock()
 	return v.stream.Send(response)
+}
+
+// settle frees the ids of pairs that have their results.
+func (v *verification) settle(pairs []*plumblinev1.VerifyPair) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, pair := range pairs {
+		delete(v.pending, pair.GetId())
+	}
 }
 
 func resultMessage(id string, result entail.Result) *plumblinev1.VerifyResult {
