@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"plumbline/server/policy"
 )
@@ -10,14 +11,21 @@ import (
 // arrival notes whether an HTTP request became a call. connect-go answers
 // requests that it cannot read (too large, an unknown compression, a broken
 // body) in its own words, and the policy would never learn of them.
-type arrival struct{ arrived bool }
+type arrival struct {
+	arrived bool
+	body    *http.ResponseController
+}
 
 type arrivalKey struct{}
 
-// reporting reports to the policy the requests that never became a call.
-func reporting(p *policy.Policy, procedure string, next http.Handler) http.Handler {
+// arriving gives the body of a request a time within which to arrive, unless that is
+// 0, and reports to the policy the requests that never became a call.
+func arriving(p *policy.Policy, procedure string, within time.Duration, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		a := new(arrival)
+		a := &arrival{body: http.NewResponseController(w)}
+		if within > 0 {
+			_ = a.body.SetReadDeadline(time.Now().Add(within)) // every connection of the server has deadlines
+		}
 		next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), arrivalKey{}, a)))
 		if !a.arrived {
 			p.Unreadable(r.Context(), procedure, r.RemoteAddr)
@@ -25,9 +33,11 @@ func reporting(p *policy.Policy, procedure string, next http.Handler) http.Handl
 	})
 }
 
-// arrive notes that the request of ctx is a call.
+// arrive notes that the request of ctx is a call. What it may take from here on is the
+// policy's affair.
 func arrive(ctx context.Context) {
 	if a, ok := ctx.Value(arrivalKey{}).(*arrival); ok {
 		a.arrived = true
+		_ = a.body.SetReadDeadline(time.Time{})
 	}
 }

@@ -41,6 +41,7 @@ func newGRPC(watching context.Context, cfg config.Config, table []route, b bound
 		// Stop waits for handlers, so that the engine is closed after the last.
 		grpc.WaitForHandlers(true),
 		grpc.NumStreamWorkers(streamWorkers),
+		grpc.InTapHandle(withCut),
 		grpc.ChainStreamInterceptor(endWatches(watching)),
 	}, opts...)...)
 	for name, streams := range byService(table) {

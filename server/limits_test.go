@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"errors"
+	"io"
 	"net/http"
 	"runtime"
 	"strings"
@@ -270,6 +271,58 @@ func TestACallWithoutADeadlineGetsOne(t *testing.T) {
 		res, err := c.call(t.Context(), groundingRequest("Paris is in France."))
 		if err != nil || res.GetClaims()[0].GetStatus() != plumblinev1.Status_STATUS_DEADLINE {
 			t.Errorf("%s: got %.500v, %v", c.name, res, err)
+		}
+	}
+}
+
+// TestAMessageThatDoesNotArriveHasADeadlineToo begins messages and never ends them.
+func TestAMessageThatDoesNotArriveHasADeadlineToo(t *testing.T) {
+	cfg := settings()
+	cfg.Limits.DefaultDeadline, cfg.Limits.MaxDeadline = 300*time.Millisecond, 300*time.Millisecond
+	r := run(t, cfg, server.Options{Engine: overlap()})
+	for _, version2 := range []bool{false, true} {
+		body, never := io.Pipe()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, r.url(scoreRetrieval), body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Content-Type", "application/json")
+		go func() { _, _ = never.Write([]byte(`{"rankings":`)) }()
+		response, err := r.client(version2).Do(request)
+		if err != nil {
+			t.Fatalf("HTTP/2 %v: %v", version2, err)
+		}
+		text, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		_ = never.Close()
+		if response.StatusCode != http.StatusGatewayTimeout || !strings.Contains(string(text), `"deadline_exceeded"`) {
+			t.Errorf("HTTP/2 %v: %s, %s", version2, response.Status, text)
+		}
+	}
+	stream, err := r.dial(r.GRPCAddr()).NewStream(t.Context(), &grpc.StreamDesc{ClientStreams: true}, scoreRetrieval)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := failureOf(t, stream.RecvMsg(new(plumblinev1.ScoreRetrievalResponse))); f.code != codes.DeadlineExceeded {
+		t.Errorf("gRPC: %v", f)
+	}
+}
+
+// TestTheTimeToArriveIsNotThatOfTheCall has an answer that takes longer than the
+// message may.
+func TestTheTimeToArriveIsNotThatOfTheCall(t *testing.T) {
+	cfg := settings()
+	cfg.Limits.DefaultDeadline, cfg.Limits.MaxDeadline = 200*time.Millisecond, 200*time.Millisecond
+	cfg.Limits.AdmissionWait = 0
+	blocking := entailtest.NewBlocking(entailtest.Overlap())
+	r := run(t, cfg, server.Options{Engine: &engine{Verifier: blocking}})
+	defer blocking.Release()
+	for _, c := range everywhere[plumblinev1.ScoreGroundingRequest, plumblinev1.ScoreGroundingResponse](r, scoreGrounding) {
+		for range 2 { // on one connection, whose deadline is over
+			res, err := c.call(t.Context(), groundingRequest("Paris is in France."))
+			if err != nil || res.GetClaims()[0].GetStatus() != plumblinev1.Status_STATUS_DEADLINE {
+				t.Errorf("%s: got %.500v, %v", c.name, res, err)
+			}
 		}
 	}
 }

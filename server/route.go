@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"time"
 
 	"connectrpc.com/connect"
 	"google.golang.org/grpc"
@@ -31,8 +32,7 @@ func (r route) service() string {
 }
 
 // routes is the one table of rpcs.
-func routes(s *service.Service, p *policy.Policy, opts ...connect.HandlerOption) []route {
-	b := builder{policy: p, options: opts}
+func routes(s *service.Service, b builder) []route {
 	return []route{
 		unary(b, plumblinev1.RetrievalService_ScoreRetrieval_FullMethodName, s.ScoreRetrieval),
 		unary(b, plumblinev1.RetrievalService_BatchScoreRetrieval_FullMethodName, s.BatchScoreRetrieval),
@@ -67,8 +67,9 @@ func routes(s *service.Service, p *policy.Policy, opts ...connect.HandlerOption)
 
 // builder has what every route is made with.
 type builder struct {
-	policy  *policy.Policy
-	options []connect.HandlerOption
+	policy    *policy.Policy
+	receiving time.Duration // how long the message of a unary call may take to arrive
+	options   []connect.HandlerOption
 }
 
 // unary is the route of an rpc with one request and one response.
@@ -83,18 +84,19 @@ func unary[Req, Res any](b builder, procedure string, handle func(context.Contex
 		grpc: grpc.StreamDesc{StreamName: methodName(procedure), Handler: func(_ any, stream grpc.ServerStream) error {
 			call := grpcCall(stream, procedure)
 			call.Free = free
-			receive := func() (*Req, error) { return receiveGRPC[Req](stream) }
+			receive := func(ctx context.Context) (*Req, error) { return receiveWithin[Req](ctx, stream) }
 			response, err := policy.Unary(stream.Context(), b.policy, call, receive, handle)
 			if err != nil {
 				return grpcError(stream, err)
 			}
 			return stream.SendMsg(response)
 		}},
-		http: reporting(b.policy, procedure, connect.NewUnaryHandler(procedure, func(ctx context.Context, req *connect.Request[inbound[Req]]) (*connect.Response[Res], error) {
+		http: arriving(b.policy, procedure, b.receiving, connect.NewUnaryHandler(procedure, func(ctx context.Context, req *connect.Request[inbound[Req]]) (*connect.Response[Res], error) {
 			arrive(ctx)
 			call := connectCall(req.Peer(), procedure)
 			call.Free = free
-			response, err := policy.Unary(ctx, b.policy, call, req.Msg.take, handle)
+			received := func(context.Context) (*Req, error) { return req.Msg.take() }
+			response, err := policy.Unary(ctx, b.policy, call, received, handle)
 			if err != nil {
 				return nil, connectError(err)
 			}
@@ -113,7 +115,7 @@ func bidi[Req, Res any](b builder, procedure string, handle func(context.Context
 			})
 			return grpcError(stream, err)
 		}},
-		http: reporting(b.policy, procedure, connect.NewBidiStreamHandler(procedure, func(ctx context.Context, stream *connect.BidiStream[inbound[Req], Res]) error {
+		http: arriving(b.policy, procedure, 0, connect.NewBidiStreamHandler(procedure, func(ctx context.Context, stream *connect.BidiStream[inbound[Req], Res]) error {
 			arrive(ctx)
 			err := b.policy.Open(ctx, connectCall(stream.Peer(), procedure), func(ctx context.Context, meter policy.Meter) error {
 				return handle(ctx, metered[Req, Res]{connectStream[Req, Res]{stream}, meter})
@@ -138,7 +140,7 @@ func collect[Req, Res any](b builder, procedure string, handle func(context.Cont
 			})
 			return grpcError(stream, err)
 		}},
-		http: reporting(b.policy, procedure, connect.NewClientStreamHandler(procedure, func(ctx context.Context, stream *connect.ClientStream[inbound[Req]]) (*connect.Response[Res], error) {
+		http: arriving(b.policy, procedure, 0, connect.NewClientStreamHandler(procedure, func(ctx context.Context, stream *connect.ClientStream[inbound[Req]]) (*connect.Response[Res], error) {
 			arrive(ctx)
 			var response *Res
 			err := b.policy.Open(ctx, connectCall(stream.Peer(), procedure), func(ctx context.Context, meter policy.Meter) (err error) {

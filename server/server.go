@@ -115,7 +115,7 @@ func (s *Server) open(ctx context.Context, opts Options) (err error) {
 	if err != nil {
 		return err
 	}
-	table := slices.DeleteFunc(routes(implementation, s.policy, handlerOptions(s.cfg, limits)...), func(r route) bool {
+	table := slices.DeleteFunc(routes(implementation, builder{s.policy, s.cfg.Limits.MaxDeadline, handlerOptions(s.cfg, limits)}), func(r route) bool {
 		return !slices.Contains(s.ready.services, r.service())
 	})
 	// Watches outlive the context that Complete is given; Run ends them.

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"context"
 	"errors"
 	"io"
 	"math"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"connectrpc.com/connect"
@@ -13,6 +15,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
+	"google.golang.org/grpc/tap"
 
 	"plumbline/server/fault"
 	"plumbline/server/policy"
@@ -71,6 +74,58 @@ func receiveGRPC[Req any](stream grpc.ServerStream) (*Req, error) {
 		return nil, transportError(err)
 	}
 	return in.take()
+}
+
+// receiveWithin receives a message until ctx, which is not that of the stream, ends.
+func receiveWithin[Req any](ctx context.Context, stream grpc.ServerStream) (*Req, error) {
+	if c, ok := stream.Context().Value(cuttableKey{}).(*cuttable); ok {
+		defer context.AfterFunc(ctx, func() {
+			if errors.Is(ctx.Err(), context.DeadlineExceeded) { // and not because the client is gone
+				c.cut()
+			}
+		})()
+	}
+	return receiveGRPC[Req](stream)
+}
+
+// cuttable is the context of a stream that can be ended from here, for which grpc-go
+// has nothing else: a client that never ends its message would keep its call for as
+// long as it likes.
+type cuttable struct {
+	context.Context //nolint:containedctx // it is one
+
+	end  context.CancelFunc
+	late atomic.Bool
+}
+
+type cuttableKey struct{}
+
+// cut ends the stream as its deadline would.
+func (c *cuttable) cut() {
+	c.late.Store(true)
+	c.end()
+}
+
+// Err implements context.Context; grpc-go tells it the client.
+func (c *cuttable) Err() error {
+	if c.late.Load() {
+		return context.DeadlineExceeded
+	}
+	return c.Context.Err()
+}
+
+// Value implements context.Context.
+func (c *cuttable) Value(key any) any {
+	if key == (cuttableKey{}) {
+		return c
+	}
+	return c.Context.Value(key)
+}
+
+// withCut makes the context of every stream cuttable.
+func withCut(ctx context.Context, _ *tap.Info) (context.Context, error) {
+	ctx, end := context.WithCancel(ctx) // ends with the stream
+	return &cuttable{Context: ctx, end: end}, nil
 }
 
 // connectStream is a bidirectional stream of connect-go.

@@ -62,15 +62,16 @@ type Call struct {
 }
 
 // Unary runs a unary call: receive, admit, handle. The place that admission
-// gives is held while the call is handled, not while a slow client sends.
+// gives is held while the call is handled, not while a slow client sends. The
+// deadline counts from the call's beginning: receive ends with its context.
 func Unary[Req, Res any](
 	ctx context.Context, p *Policy, call *Call,
-	receive func() (*Req, error), handle func(context.Context, *Req) (*Res, error),
+	receive func(context.Context) (*Req, error), handle func(context.Context, *Req) (*Res, error),
 ) (response *Res, err error) {
 	err = p.run(ctx, call, func(ctx context.Context) error {
 		ctx, cancel := p.deadline(ctx)
 		defer cancel()
-		request, err := receive()
+		request, err := receive(ctx)
 		if err != nil {
 			return err
 		}

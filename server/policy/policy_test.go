@@ -58,7 +58,7 @@ type (
 
 // do runs a unary call whose request is there.
 func (f *fixture) do(ctx context.Context, c *policy.Call, handle func(context.Context, *request) (*response, error)) (*response, error) {
-	receive := func() (*request, error) { return &request{Policy: "secret text"}, nil }
+	receive := func(context.Context) (*request, error) { return &request{Policy: "secret text"}, nil }
 	return policy.Unary(ctx, f.Policy, c, receive, handle)
 }
 
@@ -230,7 +230,7 @@ func TestASlowSenderHoldsNoPlace(t *testing.T) {
 	arrived, done := make(chan struct{}), make(chan error, 1)
 	waiting := make(chan struct{})
 	go func() {
-		_, err := policy.Unary(context.Background(), f.Policy, call(), func() (*request, error) {
+		_, err := policy.Unary(context.Background(), f.Policy, call(), func(context.Context) (*request, error) {
 			close(waiting)
 			<-arrived
 			return &request{}, nil
@@ -338,7 +338,7 @@ func TestDrainRefusesNewCallsAndWaitsForOld(t *testing.T) {
 
 func TestFailuresOfReceivingAreTheCalls(t *testing.T) {
 	f := newFixture(policy.Limits{})
-	_, err := policy.Unary(t.Context(), f.Policy, call(), func() (*request, error) {
+	_, err := policy.Unary(t.Context(), f.Policy, call(), func(context.Context) (*request, error) {
 		return nil, fault.New(fault.MessageMalformed, "no message")
 	}, good)
 	if reason(err) != fault.MessageMalformed {
