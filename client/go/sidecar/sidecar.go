@@ -68,8 +68,10 @@ type Config struct {
 }
 
 // Serve serves the verifier until ctx ends or the program gets SIGTERM or
-// SIGINT; calls in flight then may finish. It returns ErrHostGone at once when
-// the server that spawned the program is gone. If the verifier has a method
+// SIGINT; calls in flight then may finish within the grace period. It returns
+// ErrHostGone at once when the server that spawned the program is gone. In both
+// cases calls that are cut off may outlast Serve: it cancels their contexts and
+// does not wait for a verifier that ignores them. If the verifier has a method
 // Probe(context.Context) error, its health is what that says. A batch whose
 // usage names no model is taken for the work of the one that Describe names.
 func Serve(ctx context.Context, verifier entail.Verifier, config Config) error {
@@ -95,7 +97,6 @@ func Serve(ctx context.Context, verifier entail.Verifier, config Config) error {
 	server := grpc.NewServer(append(options,
 		grpc.MaxRecvMsgSize(config.MaxMessageBytes),
 		grpc.MaxConcurrentStreams(maxStreams),
-		grpc.WaitForHandlers(true),
 	)...)
 	plumblinev1.RegisterVerifierServiceServer(server, adapter{service: implementation})
 	healthpb.RegisterHealthServer(server, health)

@@ -2,6 +2,7 @@ package sidecar_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"plumbline/client/go/sidecar"
+	"plumbline/internal/testwait"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail"
 	"plumbline/scorers/entail/entailtest"
@@ -36,12 +38,16 @@ import (
 // root is the checkout.
 const root = "../../.."
 
-// listenEnv makes the test binary serve on its own, and folderEnv is where it
-// leaves marks for the test.
+// listenEnv makes the test binary serve on its own, folderEnv is where it leaves
+// marks for the test, and graceEnv is its grace period.
 const (
 	listenEnv = "TEST_LISTEN"
 	folderEnv = "TEST_FOLDER"
+	graceEnv  = "TEST_GRACE"
 )
+
+// patientGrace is more than a loaded machine needs to let a slow pair end.
+const patientGrace = time.Minute
 
 // The files of that folder: a slow pair is being scored, and it may end.
 const (
@@ -56,15 +62,19 @@ func TestMain(m *testing.M) {
 		m.Run()
 		return
 	}
-	// The grace is more than a loaded machine needs to let a slow pair end.
-	config := sidecar.Config{Listen: strings.TrimPrefix(listen, "none"), Grace: time.Minute}
+	grace, err := time.ParseDuration(cmp.Or(os.Getenv(graceEnv), patientGrace.String()))
+	if err != nil {
+		panic(err)
+	}
+	config := sidecar.Config{Listen: strings.TrimPrefix(listen, "none"), Grace: grace}
 	if err := sidecar.Serve(context.Background(), slow{entailtest.Overlap()}, config); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// slow takes until it may go on for a pair that says so, and panics for another.
+// slow takes until it may go on for a pair that says so, whether or not its
+// context ends for a deaf one, and panics for another.
 type slow struct{ entail.Verifier }
 
 // Describe names no window, since Overlap has none.
@@ -75,8 +85,11 @@ func (s slow) Describe(ctx context.Context) (entail.Description, error) {
 }
 
 func (s slow) Verify(ctx context.Context, pairs []entail.Pair) (entail.Batch, error) {
-	switch pairs[0].Hypothesis {
-	case "slow":
+	switch hypothesis := pairs[0].Hypothesis; hypothesis {
+	case "slow", "deaf":
+		if hypothesis == "deaf" {
+			ctx = context.WithoutCancel(ctx)
+		}
 		folder := os.Getenv(folderEnv)
 		if err := os.WriteFile(filepath.Join(folder, entered), nil, 0o600); err != nil {
 			return entail.Batch{}, err
@@ -115,7 +128,7 @@ type process struct {
 }
 
 // host starts the test binary as a sidecar and waits for its line.
-func host(t *testing.T) *process {
+func host(t *testing.T, grace time.Duration) *process {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "plumbline-")
 	if err != nil {
@@ -123,7 +136,7 @@ func host(t *testing.T) *process {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(folder) })
 	p := &process{folder: folder, offer: handshake.New(filepath.Join(folder, "s")), cmd: exec.Command(os.Args[0]), stderr: new(strings.Builder)}
-	p.cmd.Env, p.cmd.Stderr = append(p.offer.Environ(), folderEnv+"="+folder), p.stderr
+	p.cmd.Env, p.cmd.Stderr = append(p.offer.Environ(), folderEnv+"="+folder, graceEnv+"="+grace.String()), p.stderr
 	stdout, err := p.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -146,15 +159,31 @@ func host(t *testing.T) *process {
 	return p
 }
 
-// beginSlow sends a slow pair and returns when it is being scored.
-func (p *process) beginSlow(ctx context.Context, t *testing.T) <-chan error {
+// begin sends a slow or a deaf pair and returns when it is being scored.
+func (p *process) begin(ctx context.Context, t *testing.T, hypothesis string) <-chan error {
 	t.Helper()
 	done := make(chan error, 1)
-	go func() { _, err := verify(ctx, p.conn, "slow"); done <- err }()
+	go func() { _, err := verify(ctx, p.conn, hypothesis); done <- err }()
 	if err := appear(ctx, filepath.Join(p.folder, entered)); err != nil {
-		t.Fatalf("the slow pair did not arrive: %v", err)
+		t.Fatalf("the %s pair did not arrive: %v", hypothesis, err)
 	}
 	return done
+}
+
+// wait returns how the process ended.
+func (p *process) wait(t *testing.T) (err error) {
+	t.Helper()
+	ended := make(chan error, 1)
+	go func() { ended <- p.cmd.Wait() }()
+	testwait.For(t, "the end of the sidecar", func() bool {
+		select {
+		case err = <-ended:
+			return true
+		default:
+			return false
+		}
+	})
+	return err
 }
 
 func dial(t *testing.T, target string) *grpc.ClientConn {
@@ -173,8 +202,7 @@ func verify(ctx context.Context, conn *grpc.ClientConn, hypothesis string) (*plu
 	if err != nil {
 		return nil, err
 	}
-	request := &plumblinev1.VerifyRequest{Pairs: []*plumblinev1.VerifyPair{{Id: "1", Premise: "p", Hypothesis: hypothesis}}}
-	if err := stream.Send(request); err != nil && !errors.Is(err, io.EOF) {
+	if err := stream.Send(asking(hypothesis)); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
 	_ = stream.CloseSend() // Recv tells what there is to know
@@ -183,6 +211,10 @@ func verify(ctx context.Context, conn *grpc.ClientConn, hypothesis string) (*plu
 		return nil, err
 	}
 	return response.GetResults()[0], nil
+}
+
+func asking(hypothesis string) *plumblinev1.VerifyRequest {
+	return &plumblinev1.VerifyRequest{Pairs: []*plumblinev1.VerifyPair{{Id: "1", Premise: "p", Hypothesis: hypothesis}}}
 }
 
 // with adds the cookie to calls.
@@ -195,7 +227,7 @@ func with(ctx context.Context, cookies ...string) context.Context {
 
 func TestStrangersAreRefused(t *testing.T) {
 	t.Parallel()
-	p := host(t)
+	p := host(t, patientGrace)
 	for name, cookies := range map[string][]string{
 		"none":  nil,
 		"wrong": {handshake.New(p.offer.Socket).Cookie},
@@ -218,7 +250,7 @@ func TestStrangersAreRefused(t *testing.T) {
 
 func TestStopLetsCallsFinish(t *testing.T) {
 	t.Parallel()
-	p := host(t)
+	p := host(t, patientGrace)
 	ctx, cancel := context.WithTimeout(with(t.Context(), p.offer.Cookie), time.Minute)
 	defer cancel()
 	if _, err := verify(ctx, p.conn, "h"); err != nil {
@@ -231,7 +263,7 @@ func TestStopLetsCallsFinish(t *testing.T) {
 	if _, err := watch.Recv(); err != nil {
 		t.Fatal(err)
 	}
-	done := p.beginSlow(ctx, t)
+	done := p.begin(ctx, t, "slow")
 	if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -248,33 +280,67 @@ func TestStopLetsCallsFinish(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Errorf("the call that was under way: %v", err)
 	}
-	if err := p.cmd.Wait(); err != nil {
+	if err := p.wait(t); err != nil {
 		t.Errorf("%v: %s", err, p.stderr)
+	}
+}
+
+func TestStopEndsAfterTheGrace(t *testing.T) {
+	t.Parallel()
+	for _, hypothesis := range []string{"slow", "deaf"} { // neither ever goes on
+		t.Run(hypothesis, func(t *testing.T) {
+			t.Parallel()
+			p := host(t, 100*time.Millisecond)
+			done := p.begin(with(t.Context(), p.offer.Cookie), t, hypothesis)
+			if err := p.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.wait(t); err != nil {
+				t.Errorf("%v: %s", err, p.stderr)
+			}
+			if err := <-done; err == nil {
+				t.Error("the call that was cut off has a result")
+			}
+		})
 	}
 }
 
 func TestEndOfTheHostEndsIt(t *testing.T) {
 	t.Parallel()
-	p := host(t)
-	ctx, cancel := context.WithTimeout(with(t.Context(), p.offer.Cookie), time.Minute)
-	defer cancel()
-	done := p.beginSlow(ctx, t) // which nobody ever lets go on
-	if err := p.stdin.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := <-done; err == nil || ctx.Err() != nil {
-		t.Errorf("it waits for calls that nobody waits for: %v", err)
-	}
-	if err := p.cmd.Wait(); err == nil || !strings.Contains(p.stderr.String(), sidecar.ErrHostGone.Error()) {
-		t.Errorf("%v: %s", err, p.stderr)
+	for _, hypothesis := range []string{"slow", "deaf"} { // neither ever goes on
+		t.Run(hypothesis, func(t *testing.T) {
+			t.Parallel()
+			p := host(t, patientGrace)
+			ctx, cancel := context.WithTimeout(with(t.Context(), p.offer.Cookie), time.Minute)
+			defer cancel()
+			done := p.begin(ctx, t, hypothesis)
+			if err := p.stdin.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-done; err == nil || ctx.Err() != nil {
+				t.Errorf("it waits for calls that nobody waits for: %v", err)
+			}
+			if err := p.wait(t); err == nil || !strings.Contains(p.stderr.String(), sidecar.ErrHostGone.Error()) {
+				t.Errorf("%v: %s", err, p.stderr)
+			}
+		})
 	}
 }
 
 func TestPanicIsTheFailureOfOneCall(t *testing.T) {
 	t.Parallel()
-	p := host(t)
-	ctx := with(t.Context(), p.offer.Cookie)
-	if _, err := verify(ctx, p.conn, "panic"); status.Code(err) != codes.Internal || strings.Contains(err.Error(), "defect") {
+	p := host(t, patientGrace)
+	ctx, cancel := context.WithTimeout(with(t.Context(), p.offer.Cookie), time.Minute)
+	defer cancel()
+	stream, err := plumblinev1.NewVerifierServiceClient(p.conn).Verify(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := stream.Send(asking("panic")); err != nil {
+		t.Fatal(err)
+	}
+	// The stream stays open, for pairs that might come.
+	if _, err := stream.Recv(); status.Code(err) != codes.Internal || strings.Contains(err.Error(), "defect") {
 		t.Errorf("got %v", err)
 	}
 	if _, err := verify(ctx, p.conn, "h"); err != nil {
