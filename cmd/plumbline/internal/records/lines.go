@@ -32,13 +32,13 @@ func Lines(r io.Reader, limit int) iter.Seq2[Line, error] {
 			_, _ = reader.Discard(len(byteOrderMark))
 		}
 		for number := 1; ; number++ {
-			data, tooLong, err := readLine(reader, limit)
+			line, blank, err := readLine(reader, limit)
 			if err != nil && !errors.Is(err, io.EOF) {
 				yield(Line{}, err)
 				return
 			}
-			blank := len(bytes.TrimSpace(data)) == 0 && !tooLong
-			if !blank && !yield(Line{Number: number, Data: data, TooLong: tooLong}, nil) {
+			line.Number = number
+			if !blank && !yield(line, nil) {
 				return
 			}
 			if err != nil {
@@ -49,28 +49,30 @@ func Lines(r io.Reader, limit int) iter.Seq2[Line, error] {
 }
 
 // readLine reads up to the next line break. A line beyond the limit is read to
-// its end but not kept.
-func readLine(reader *bufio.Reader, limit int) (data []byte, tooLong bool, err error) {
+// its end but not kept; whether it is blank does not depend on the limit.
+func readLine(reader *bufio.Reader, limit int) (line Line, blank bool, err error) {
+	blank = true
 	for {
 		part, err := reader.ReadSlice('\n')
 		more := errors.Is(err, bufio.ErrBufferFull)
 		if !more {
 			part = bytes.TrimSuffix(part, []byte("\n"))
 		}
+		blank = blank && len(bytes.TrimSpace(part)) == 0
 		// One byte of slack, for the CR that may still follow.
-		if tooLong = tooLong || len(data)+len(part) > limit+1; tooLong {
-			data = nil
+		if line.TooLong = line.TooLong || len(line.Data)+len(part) > limit+1; line.TooLong {
+			line.Data = nil
 		} else {
-			data = append(data, part...)
+			line.Data = append(line.Data, part...)
 		}
 		if more {
 			continue
 		}
-		data = bytes.TrimSuffix(data, []byte("\r"))
-		if len(data) > limit {
-			return nil, true, err
+		line.Data = bytes.TrimSuffix(line.Data, []byte("\r"))
+		if len(line.Data) > limit {
+			return Line{TooLong: true}, blank, err
 		}
-		return data, tooLong, err
+		return line, blank, err
 	}
 }
 

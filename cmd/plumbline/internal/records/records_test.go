@@ -29,15 +29,16 @@ func TestLines(t *testing.T) {
 		limit int
 		want  []string // "number:data", or "number!" for a line that is too long
 	}{
-		"empty":             {input: "", limit: 10},
-		"no final break":    {input: "a\nb", limit: 10, want: []string{"1:a", "2:b"}},
-		"blank lines count": {input: "\n \t\na\n\nb\n", limit: 10, want: []string{"3:a", "5:b"}},
-		"crlf":              {input: "a\r\n\r\nb\r\n", limit: 10, want: []string{"1:a", "3:b"}},
-		"byte order mark":   {input: "\ufeffa\nb\n", limit: 10, want: []string{"1:a", "2:b"}},
-		"mark alone":        {input: "\ufeff", limit: 10},
-		"at the limit":      {input: "12345\n12345\r\n12345", limit: 5, want: []string{"1:12345", "2:12345", "3:12345"}},
-		"beyond the limit":  {input: "123456\nok\n123456\r\n123456", limit: 5, want: []string{"1!", "2:ok", "3!", "4!"}},
-		"cr inside":         {input: "a\rb\n", limit: 10, want: []string{"1:a\rb"}},
+		"empty":              {input: "", limit: 10},
+		"no final break":     {input: "a\nb", limit: 10, want: []string{"1:a", "2:b"}},
+		"blank lines count":  {input: "\n \t\na\n\nb\n", limit: 10, want: []string{"3:a", "5:b"}},
+		"crlf":               {input: "a\r\n\r\nb\r\n", limit: 10, want: []string{"1:a", "3:b"}},
+		"byte order mark":    {input: "\ufeffa\nb\n", limit: 10, want: []string{"1:a", "2:b"}},
+		"mark alone":         {input: "\ufeff", limit: 10},
+		"at the limit":       {input: "12345\n12345\r\n12345", limit: 5, want: []string{"1:12345", "2:12345", "3:12345"}},
+		"beyond the limit":   {input: "123456\nok\n123456\r\n123456", limit: 5, want: []string{"1!", "2:ok", "3!", "4!"}},
+		"cr inside":          {input: "a\rb\n", limit: 10, want: []string{"1:a\rb"}},
+		"blank and too long": {input: "a\n \t   \n      \r\nb\n    x\n", limit: 1, want: []string{"1:a", "4:b", "5!"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -56,6 +57,14 @@ func TestLines(t *testing.T) {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+func TestCountCountsNoBlankLines(t *testing.T) {
+	t.Parallel()
+	input := "\n \na\n  \n \t \r\nb\r\n" + strings.Repeat(" ", 1<<18) + "\n" + strings.Repeat(" ", 1<<18) + "c"
+	if got, err := records.Count(strings.NewReader(input)); got != 3 || err != nil {
+		t.Errorf("%d records, %v", got, err)
 	}
 }
 
