@@ -108,7 +108,8 @@ var (
 //   - the whole reply, or else the last complete JSON object in it (fenced or
 //     not) that has a field "confidence"; its value is a number, or a string
 //     as below;
-//   - the last "confidence: 85%", "confidence: 85/100" or "85% sure";
+//   - the last "confidence: 85%", "confidence: 85/100" or "85% sure" that is not
+//     negated or a bound ("not 100% sure", "less than 50% sure");
 //   - a reply that is nothing but a number;
 //   - the phrases of VerbalPhrases, if all that occur mean the same and none
 //     is negated.
@@ -166,7 +167,7 @@ func lastQuantity(reply string) *quantityMatch {
 		for _, at := range pattern.FindAllStringSubmatchIndex(reply, -1) {
 			start, rest := at[2], reply[at[1]:]
 			cutOff := rest == "" && at[4] < 0 && strings.Contains(reply[:start], "{")
-			if start <= lastStart || cutOff || interval.MatchString(rest) {
+			if start <= lastStart || cutOff || interval.MatchString(rest) || denied(reply[:start]) {
 				continue
 			}
 			groups := make([]string, 4)
@@ -179,6 +180,16 @@ func lastQuantity(reply string) *quantityMatch {
 		}
 	}
 	return last
+}
+
+// denial are the words that end before a number which is then not what is meant; some
+// may stand between, of the same clause.
+var denial = regexp.MustCompile(`(?i)(?:\b(?:not|never|no|none|neither|nor|hardly|cannot|without|nowhere\s+near|far\s+from|less\s+than|lower\s+than|fewer\s+than|at\s+most|up\s+to|under|below)|n['’]t)(?:\s+[\w'’-]+){0,3}\s+$`)
+
+// denied says whether the text before a number negates it or makes it a bound.
+func denied(before string) bool {
+	const near = 80 // bytes: more than four words
+	return denial.MatchString(before[max(0, len(before)-near):])
 }
 
 // value is the number in [0, 1].

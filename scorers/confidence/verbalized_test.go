@@ -69,6 +69,16 @@ func TestParseVerbalized(t *testing.T) {
 		{"11 on a scale of ten", "confidence: 11", confidence.ScaleTen, none},
 		{"a sign says more than the scale", "confidence: 85%", confidence.ScaleUnit, 0.85},
 
+		{"not that sure", "I'm not 100% sure, but I think Paris.", confidence.ScaleFromText, none},
+		{"cannot be sure", "I cannot be 100% certain. Paris.", confidence.ScaleFromText, none},
+		{"a curly not", "I don’t have 90% confidence in it", confidence.ScaleFromText, none},
+		{"a bound above", "I am less than 50% confident.", confidence.ScaleFromText, none},
+		{"nowhere near", "nowhere near 90% confident", confidence.ScaleFromText, none},
+		{"a statement after a negated one", "I'm not 100% sure. Confidence: 70%", confidence.ScaleFromText, 0.7},
+		{"a statement before a negated one", "Confidence: 70%. I cannot be 100% sure.", confidence.ScaleFromText, 0.7},
+		{"a negation of something else", "Not Lyon. I am 80% sure it is Paris.", confidence.ScaleFromText, 0.8},
+		{"no doubt", "I have no doubt: 95% sure", confidence.ScaleFromText, 0.95},
+
 		{"sure", "I am very sure.", confidence.ScaleFromText, 0.875},
 		{"likely", "very likely", confidence.ScaleFromText, 0.875},
 		{"longer phrase first", "That is very unlikely.", confidence.ScaleFromText, 0.125},

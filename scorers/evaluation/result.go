@@ -29,9 +29,9 @@ const (
 
 // Estimate is a figure with its 95 % interval, or the reason why there is none.
 type Estimate struct {
-	Value  *float64 `json:"value,omitempty"`
-	Lower  *float64 `json:"lower,omitempty"`
-	Upper  *float64 `json:"upper,omitempty"`
+	Value *float64 `json:"value,omitempty"`
+	Lower *float64 `json:"lower,omitempty"`
+	Upper *float64 `json:"upper,omitempty"`
 	// Draws is how many draws of the bootstrap gave a figure, on which the interval
 	// rests: one of one class only gives none.
 	Draws  int    `json:"draws,omitempty"`

@@ -160,13 +160,14 @@ func flareRule() native {
 			ps, words := f.value(probabilities).numbers, f.value(tokens).texts
 			p := f.value(least)
 			switch {
-			case len(ps) > 0:
-				p = Number(slices.Min(ps))
-			case p.missing != nil:
+			case len(ps) == 0 && p.missing != nil:
 				return giveUp(score.MissingInput("neither token_probabilities nor min_token_probability was given"))
-			}
-			if len(words) > 0 && len(words) != len(ps) {
+			case len(ps) == 0:
+				words = nil // nothing says which of them are doubtful
+			case len(words) > 0 && len(words) != len(ps):
 				return giveUp(score.InvalidInput("tokens and token_probabilities have different lengths (%d and %d)", len(words), len(ps)))
+			default:
+				p = Number(slices.Min(ps))
 			}
 			threshold := f.thresholds[retrieve]
 			fires := p.number <= threshold
@@ -218,6 +219,9 @@ func verifyAndEditRule() native {
 				return giveUp(score.InvalidInput("majority_count must lie between 0 and majority_total, and majority_total must be at least 1"))
 			}
 			threshold := f.thresholds[share] * of
+			if n/of == f.thresholds[share] {
+				threshold = n // 0.28 of 25 is 7, which the product exceeds by rounding
+			}
 			edit := n < threshold
 			return outcome{
 				action: choose(edit, plumblinev1.Action_ACTION_RETRIEVE, plumblinev1.Action_ACTION_NO_RETRIEVAL),

@@ -265,7 +265,7 @@ func rbo(a, b *list) (float64, error) {
 		}
 	}
 	tail := float64(overlap-overlapAtS)/float64(l) + float64(overlapAtS)/float64(s)
-	return (1-rboPersistence)/rboPersistence*sum + tail*weight, nil
+	return min((1-rboPersistence)/rboPersistence*sum+tail*weight, 1), nil // rounding may exceed 1
 }
 
 // newlyShared counts the passages that the lists share at depth d and did not

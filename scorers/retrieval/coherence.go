@@ -159,6 +159,10 @@ func sumOf(units [][]float64) []float64 {
 	return sum
 }
 
+// resolution is what unit vectors of single-precision numbers are good for: what is
+// smaller came about by rounding.
+const resolution = 1e-6
+
 // clampCosine removes what rounding adds beyond the range of a cosine.
 func clampCosine(x float64) float64 { return max(-1, min(1, x)) }
 
@@ -170,7 +174,7 @@ func (c *coherence) queryCentroidCosine() (float64, error) {
 	}
 	centroid := sumOf(c.units[:c.window])
 	norm := floats.Norm(centroid, 2)
-	if norm == 0 {
+	if norm <= resolution*float64(c.window) {
 		return 0, score.NotApplicable("the embeddings of the window cancel out, so that their centroid has no direction")
 	}
 	return clampCosine(floats.Dot(c.query, centroid) / norm), nil
@@ -212,8 +216,8 @@ func (c *coherence) pairRatio() (float64, error) {
 		return 0, tooFew(2, c.window)
 	}
 	pool := meanPairwiseCosine(c.units)
-	if pool <= 0 {
-		return 0, score.NotApplicable("the mean pairwise cosine of the top k is not greater than 0, so that nothing is relative to it")
+	if pool <= resolution {
+		return 0, score.NotApplicable("the mean pairwise cosine of the top k is not greater than 0 by more than rounding, so that nothing is relative to it")
 	}
 	return meanPairwiseCosine(c.units[:c.window]) / pool, nil
 }

@@ -153,11 +153,16 @@ func (l *list) fuse(lists []*list, constant int, entries []entry, ranks []int32)
 			if sum.item == nil {
 				*sum = entry{item: e.item, doc: e.doc}
 			}
-			sum.score += 1 / float64(constant+i+1)
+			sum.score += exactly(1 / float64(constant+i+1))
 		}
 	}
 	slices.SortFunc(entries, compareEntries)
 }
+
+// exactly rounds a term of a sum to a multiple of 2⁻⁴⁴. Sums of up to 256 such terms
+// of at most 1 are exact, so that passages of equal ranks tie in whatever order the
+// lists come.
+func exactly(term float64) float64 { return math.Ldexp(math.Round(math.Ldexp(term, 44)), -44) }
 
 // ready says why a formula cannot read the list's scores, if so: absolute
 // formulas make no sense of scores that are relative to their own list.

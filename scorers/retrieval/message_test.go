@@ -219,6 +219,45 @@ func TestAgreementAtTheEnds(t *testing.T) {
 	wantStatus(t, silent, inapt, "kendall_tau")
 }
 
+// TestPassagesOfEqualRanksTie has two passages with the same ranks in other lists,
+// under every assignment of names to the lists.
+func TestPassagesOfEqualRanksTie(t *testing.T) {
+	at := func(x, w int) []string { // eight passages, of which two are x and w
+		ids := []string{"1", "2", "3", "4", "5", "6", "7", "8"}
+		ids[x-1], ids[w-1] = "x", "w"
+		return ids
+	}
+	lists := [][]string{at(1, 7), at(2, 1), at(7, 2)}
+	for _, names := range [][]string{{"a", "b", "c"}, {"a", "c", "b"}, {"b", "a", "c"}, {"b", "c", "a"}, {"c", "a", "b"}, {"c", "b", "a"}} {
+		resp := retrieval.Score(request(ordered(names[0], lists[0]...), ordered(names[1], lists[1]...), ordered(names[2], lists[2]...)))
+		var order []string
+		for _, item := range resp.GetFused() {
+			if id := item.GetId(); id == "x" || id == "w" {
+				order = append(order, id)
+			}
+		}
+		if !slices.Equal(order, []string{"w", "x"}) {
+			t.Errorf("lists %q: order %q", names, order)
+		}
+	}
+}
+
+func TestOverlapOfEqualListsIsOne(t *testing.T) {
+	for _, compat := range []plumblinev1.Compat{plumblinev1.Compat_COMPAT_UNSPECIFIED, plumblinev1.Compat_COMPAT_SOURCE} {
+		for depth := 2; depth <= 30; depth++ {
+			var ids []string
+			for i := range depth {
+				ids = append(ids, strconv.Itoa(i))
+			}
+			req := request(ordered("dense", ids...), ordered("sparse", ids...))
+			req.K, req.Compat = uint32(depth), compat
+			if got := retrieval.Score(req).GetSignals()["rbo"].GetValue(); got > 1 || got < 1-1e-12 {
+				t.Errorf("%v, depth %d: %v", compat, depth, got)
+			}
+		}
+	}
+}
+
 // TestTextIsLookedUpInOtherRankings: fused results often come as bare ids.
 func TestTextIsLookedUpInOtherRankings(t *testing.T) {
 	dense := ordered("dense", "a", "b")
@@ -320,6 +359,10 @@ func TestCoherenceInputs(t *testing.T) {
 	apart := embedded(x, []float32{-1, 0})
 	apart.QueryEmbedding = x
 	wantStatus(t, retrieval.Score(apart), inapt, "query_centroid_cosine", "pair_ratio")
+	// 1/3 and its triple are rounded: what is left of them points anywhere.
+	almost := embedded([]float32{0.1, 0.7, 1.0 / 3}, []float32{-0.3, -2.1, -1})
+	almost.QueryEmbedding = []float32{1, 0, 0}
+	wantStatus(t, retrieval.Score(almost), inapt, "query_centroid_cosine")
 	apart.QueryEmbedding = []float32{1, 2, 3}
 	wantStatus(t, retrieval.Score(apart), invalid, "query_centroid_cosine")
 	apart.QueryEmbedding = []float32{nan, 1}

@@ -60,7 +60,7 @@ func rboTruncated(a, b *list) (float64, error) {
 		sum += weight * float64(overlap) / float64(d)
 		weight *= rboPersistence
 	}
-	return (1 - rboPersistence) * sum / (1 - math.Pow(rboPersistence, float64(depth))), nil
+	return min((1-rboPersistence)*sum/(1-math.Pow(rboPersistence, float64(depth))), 1), nil // rounding may exceed 1
 }
 
 // evidenceCoverageInSource is the share of the entities that occur; a question

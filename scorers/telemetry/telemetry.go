@@ -54,7 +54,7 @@ func Assemble(turn Turn) *plumblinev1.Telemetry {
 	}
 	const none = "confidence was not asked for in this turn and none is kept for the subgoal"
 	source := fromResponse(turn.Confidence)
-	if turn.Kept != nil && !source.known() {
+	if turn.Kept != nil && turn.Kept.known() && !source.known() {
 		source = *turn.Kept
 		t.Reused = true
 	}

@@ -225,6 +225,14 @@ func TestAssemble(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 	})
+	t.Run("a kept turn without values hides no reason of this one", func(t *testing.T) {
+		kept, _ := telemetry.Keep(telemetry.Assemble(telemetry.Turn{Grounding: grounding}))
+		down := score.Of(0, score.Unavailable("the verifier is down"))
+		got := telemetry.Assemble(telemetry.Turn{Confidence: &plumblinev1.ScoreConfidenceResponse{Nvc: down, ComputedFor: "Y"}, Kept: &kept, Answer: "Y"})
+		if got.GetReused() || got.GetNvc().GetStatus() != down.GetStatus() || got.GetComputedFor() != "Y" {
+			t.Errorf("got %v", got)
+		}
+	})
 	t.Run("a new confidence replaces the kept one", func(t *testing.T) {
 		kept, _ := telemetry.Keep(telemetry.Assemble(telemetry.Turn{Confidence: confidence(0.4, 0.5, 0.45, "X")}))
 		got := telemetry.Assemble(telemetry.Turn{Confidence: confidence(0.8, 0.9, 0.85, "Y"), Kept: &kept, Answer: "Y"})

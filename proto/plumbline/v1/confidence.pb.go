@@ -1308,7 +1308,7 @@ type ScoreConfidenceResponse struct {
 	LabelDistribution []*LabelProbability `protobuf:"bytes,9,rep,name=label_distribution,json=labelDistribution,proto3" json:"label_distribution,omitempty"`
 	// The probability mass on yes and no, or on the labels, in [0, 1].
 	LabelMass *Score `protobuf:"bytes,10,opt,name=label_mass,json=labelMass,proto3" json:"label_mass,omitempty"`
-	// The answer that most responses give.
+	// The answer that most samples give.
 	Majority *MajorityAnswer `protobuf:"bytes,11,opt,name=majority,proto3" json:"majority,omitempty"`
 	// Discrete semantic entropy over clusters, in nats, at least 0.
 	SemanticEntropy *Score `protobuf:"bytes,12,opt,name=semantic_entropy,json=semanticEntropy,proto3" json:"semantic_entropy,omitempty"`

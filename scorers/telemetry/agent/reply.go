@@ -51,8 +51,11 @@ func ParseReply(reply, subquestion string) (Reply, error) {
 		return Reply{}, err
 	}
 	var r Reply
-	for name, into := range map[string]*string{"answer": &r.Answer, "query": &r.Query, "analysis": &r.Analysis, "reason": &r.Reason} {
-		if *into, err = text(fields, name); err != nil {
+	for _, field := range []struct {
+		name string
+		into *string
+	}{{"answer", &r.Answer}, {"query", &r.Query}, {"analysis", &r.Analysis}, {"reason", &r.Reason}} {
+		if *field.into, err = text(fields, field.name); err != nil {
 			return Reply{}, err
 		}
 	}
