@@ -79,7 +79,8 @@ func newGateShadow(a *app) *cobra.Command {
 		Short: "See what other policies would have decided",
 		Long: `Shadow decides as "plumbline gate decide" does and runs other policies beside it,
 without acting on them. Each response says what they would have decided; at the
-end standard error says how often they agree and which actions would change.
+end standard error says of this run how often they agree and which actions would
+change.
 ` + recordsHelp,
 		Example: `  plumbline gate shadow --policy beyond_uncertainty --with mine --policies-dir ./policies --in turns.jsonl > compared.jsonl`,
 		Args:    cobra.NoArgs,

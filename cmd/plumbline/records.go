@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"time"
@@ -27,6 +28,11 @@ the order of the input; blank lines are passed over. A record that fails leaves
   {"error":{"line":3,"code":"INVALID_ARGUMENT","field":"…","message":"…","reason":"…"}}
 in its place and is named on standard error; the others are not affected.
 
+An output file that is there already is emptied. With --resume the run goes on
+where an earlier one with the same input and flags has ended, in whatever way: an
+unfinished last line is cut, as many records are passed over as the file has lines,
+and the rest is appended. A record that failed has a line and is not tried again.
+
 Exit codes: 0 all done; 1 some records failed; 2 wrong usage, or the command could
 not start or read and write its files; 130 interrupted: what was under way was
 finished and written (a second interrupt does not wait).`
@@ -34,6 +40,7 @@ finished and written (a second interrupt does not wait).`
 // recordFlags are the flags of commands over records.
 type recordFlags struct {
 	in, out           string
+	resume            bool
 	parallel          int
 	timeout           time.Duration
 	quiet, noProgress bool
@@ -42,6 +49,7 @@ type recordFlags struct {
 func (f *recordFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.in, "in", files.Standard, "`FILE` to read; - is standard input")
 	flags.StringVar(&f.out, "out", files.Standard, "`FILE` to write; - is standard output")
+	flags.BoolVar(&f.resume, "resume", false, "go on after the lines that the file of --out has; without it the file is emptied")
 	// Twice the processors: while some records compute, others are decoded or
 	// wait for the model.
 	flags.IntVar(&f.parallel, "parallel", 2*runtime.GOMAXPROCS(0), "records that are scored at once")
@@ -60,18 +68,20 @@ func (a *app) runRecords(ctx context.Context, f recordFlags, maxLine int, handle
 		return fmt.Errorf("--in: %w", err)
 	}
 	defer func() { _ = in.Close() }()
-	out, err := files.CreateOutput(f.out, f.in, a.out)
+	out, earlier, err := a.output(f)
 	if err != nil {
-		return fmt.Errorf("--out: %w", err)
+		return err
 	}
 	// The pipeline waits for records under way; the user may not want to.
 	defer context.AfterFunc(a.force, func() { os.Exit(exitInterrupted) })()
 
 	bar := a.bar(f)
+	bar.Skip(earlier.Records)
 	summary, err := records.Pipeline{
 		Handle:  withTimeout(f.timeout, handle),
 		Workers: f.parallel,
 		MaxLine: maxLine,
+		Earlier: earlier,
 		Done: func(line int, failure *plumblinev1.ItemError) {
 			if failure != nil && !f.quiet {
 				bar.Println(fmt.Sprintf("line %d: %s", line, failure.GetMessage()))
@@ -84,6 +94,24 @@ func (a *app) runRecords(ctx context.Context, f recordFlags, maxLine int, handle
 		return err
 	}
 	return a.outcome(f, summary)
+}
+
+// output opens the output, with what an earlier run has left in it.
+func (a *app) output(f recordFlags) (out io.WriteCloser, earlier records.Summary, err error) {
+	if !f.resume {
+		if out, err = files.CreateOutput(f.out, f.in, a.out); err != nil {
+			return nil, earlier, fmt.Errorf("--out: %w", err)
+		}
+		return out, earlier, nil
+	}
+	out, err = files.ResumeOutput(f.out, f.in, func(file io.Reader) (length int64, err error) {
+		earlier, length, err = records.Earlier(file)
+		return length, err
+	})
+	if err != nil {
+		return nil, earlier, fmt.Errorf("--resume: %w", err)
+	}
+	return out, earlier, nil
 }
 
 func (a *app) bar(f recordFlags) *progress.Bar {

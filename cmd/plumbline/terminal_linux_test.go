@@ -144,6 +144,13 @@ func TestProgressIsForTerminals(t *testing.T) {
 	if shown := onTerminal(t, append(arguments, "--quiet")...); shown != "" {
 		t.Errorf("--quiet shows %q", shown)
 	}
+	out := filepath.Join(t.TempDir(), "out.jsonl")
+	if err := os.WriteFile(out, []byte("{}\n{}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if shown := onTerminal(t, append(arguments, "--out", out, "--resume")...); !strings.Contains(shown, "3/3") {
+		t.Errorf("--resume shows %q", shown)
+	}
 	if got := plumbline(t, "", arguments...); strings.Contains(got.stderr, "3/3") {
 		t.Errorf("to a pipe: %q", got.stderr)
 	}

@@ -44,7 +44,7 @@ func CreateOutput(name, input string, stdout io.Writer) (io.WriteCloser, error) 
 		return sink{Writer: stdout}, nil
 	}
 	if Same(name, input) {
-		return nil, fmt.Errorf("%s is the input: give the output another name", name)
+		return nil, errInput(name)
 	}
 	file, err := os.Create(name)
 	if err != nil {
@@ -55,6 +55,40 @@ func CreateOutput(name, input string, stdout io.Writer) (io.WriteCloser, error) 
 	}
 	packed := gzip.NewWriter(file)
 	return sink{Writer: packed, closers: []io.Closer{packed, file}}, nil
+}
+
+func errInput(name string) error {
+	return fmt.Errorf("%s is the input: give the output another name", name)
+}
+
+// ResumeOutput opens a file for writing after what it has, or makes it. measure
+// reads the file and returns the length of what is to stay; the rest is cut.
+func ResumeOutput(name, input string, measure func(io.Reader) (int64, error)) (io.WriteCloser, error) {
+	switch info, err := os.Stat(name); {
+	case isStandard(name):
+		return nil, errors.New("standard output cannot be resumed: name a file")
+	case strings.HasSuffix(name, ".gz"):
+		return nil, fmt.Errorf("%s is compressed and cannot be resumed: give a name without .gz, and compress the file once it is done", name)
+	case err == nil && !info.Mode().IsRegular():
+		return nil, fmt.Errorf("%s cannot be resumed: name a regular file", name)
+	case Same(name, input):
+		return nil, errInput(name)
+	}
+	file, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666) // as os.Create
+	if err != nil {
+		return nil, err
+	}
+	length, err := measure(file)
+	if err == nil {
+		err = file.Truncate(length)
+	}
+	if err == nil {
+		_, err = file.Seek(length, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, file.Close())
+	}
+	return file, nil
 }
 
 // TryOutput says whether CreateOutput could make a file by this name. A file that is

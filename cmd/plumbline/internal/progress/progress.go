@@ -70,9 +70,12 @@ func (b *Bar) Set(bytes int64) {
 }
 
 // Add counts one record.
-func (b *Bar) Add() {
+func (b *Bar) Add() { b.Skip(1) }
+
+// Skip counts records that an earlier run has done.
+func (b *Bar) Skip(records int) {
 	if b.bar != nil {
-		_ = b.bar.Add(1) // a bar that cannot be drawn harms nobody
+		_ = b.bar.Add(records) // a bar that cannot be drawn harms nobody
 	}
 }
 

@@ -31,6 +31,9 @@ type Pipeline struct {
 	// MaxLine is the longest line in bytes; a longer one fails alone. It also
 	// bounds the input held at any time, lines waiting for their turn included.
 	MaxLine int
+	// Earlier is what the output has already: as many records are passed over, and
+	// the summary counts on from it.
+	Earlier Summary
 	// Done, if set, is told of each record once it is written, in order.
 	// failure is nil if the record went well.
 	Done func(line int, failure *plumblinev1.ItemError)
@@ -39,7 +42,7 @@ type Pipeline struct {
 // Summary counts what a run did.
 type Summary struct {
 	// Records is how many lines were answered, Failed how many of them with an
-	// error.
+	// error; both count what Earlier has.
 	Records, Failed int
 	// Interrupted says that the run was ended before the input was.
 	Interrupted bool
@@ -94,12 +97,16 @@ func (p Pipeline) dispatch(ctx context.Context, in io.Reader, budget *semaphore.
 	defer func() { _ = workers.Wait() }()
 
 	lines := read(ctx, in, p.MaxLine)
+	passed := 0
 	for {
 		var next lineOrError
 		select {
 		case <-ctx.Done():
 			return nil
 		case received, open := <-lines:
+			if !open && passed < p.Earlier.Records && ctx.Err() == nil {
+				return fmt.Errorf("it has %d records and the output already %d lines: the output is of another input", passed, p.Earlier.Records)
+			}
 			if !open {
 				return nil
 			}
@@ -107,6 +114,10 @@ func (p Pipeline) dispatch(ctx context.Context, in io.Reader, budget *semaphore.
 		}
 		if next.err != nil {
 			return next.err
+		}
+		if passed < p.Earlier.Records {
+			passed++
+			continue
 		}
 		weight := int64(len(next.line.Data))
 		slot := make(chan outcome, 1)
@@ -191,7 +202,7 @@ func failed(number int, failure *plumblinev1.ItemError) outcome {
 // write puts outcomes out in order. After a failed write it keeps emptying
 // slots, so that no worker is left behind.
 func (p Pipeline) write(out io.Writer, budget *semaphore.Weighted, slots <-chan chan outcome, stop func()) (Summary, error) {
-	var summary Summary
+	summary := p.Earlier
 	var failed error
 	writer := bufio.NewWriterSize(out, 64<<10)
 	for slot := range slots {
