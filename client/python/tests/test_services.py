@@ -167,6 +167,17 @@ def test_verifier(client: Any) -> None:
     assert responses[0].results[0].id == "x"
 
 
+def test_pairs_may_share_an_id(client: Any) -> None:
+    supported = {"premise": PAIR[0], "hypothesis": PAIR[1]}
+    other = {"premise": PAIR[0], "hypothesis": "Cheese is made of milk."}
+    pairs: list[Any] = [{"id": "1", **supported}, tuple(other.values()), {"id": "x", **other}]
+    pairs += [{"id": "x", **supported}, v1.VerifyPair(id="x", **other)]
+    results = client.verify(pairs)
+    assert [result.id for result in results] == ["1", "1", "x", "x", "x"]
+    assert [probabilities(result).entailment > 0.5 for result in results] == [True, False, False, True, False]
+    assert pairs[-1].id == "x", "a message of the caller stays as it is"
+
+
 def test_info(client: Any) -> None:
     info = client.get_info()
     assert all(rpc.implemented for rpc in info.rpcs)

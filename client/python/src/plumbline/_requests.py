@@ -157,24 +157,26 @@ def records_feed(
 
 def verify_requests(pairs: Iterable[Pair]) -> tuple[list[str], list[v1.VerifyRequest]]:
     """The ids of the pairs, in order, and the messages that ask for them. A pair
-    without an id gets its position."""
-    asked = [_pair(i, pair) for i, pair in enumerate(pairs)]
-    messages = [v1.VerifyRequest(pairs=asked[i : i + _PAIRS]) for i in range(0, len(asked), _PAIRS)]
-    return [pair.id for pair in asked], messages
+    without an id gets its position. The messages have positions for ids, since those
+    of the caller need not be unique."""
+    asked = [_pair(pair) for pair in pairs]
+    ids = [pair.id or str(position) for position, pair in enumerate(asked)]
+    for position, pair in enumerate(asked):
+        pair.id = str(position)
+    return ids, [v1.VerifyRequest(pairs=asked[i : i + _PAIRS]) for i in range(0, len(asked), _PAIRS)]
 
 
-def _pair(position: int, pair: Pair) -> v1.VerifyPair:
+def _pair(pair: Pair) -> v1.VerifyPair:
     if isinstance(pair, tuple):
         premise, hypothesis = pair
-        return v1.VerifyPair(id=str(position), premise=premise, hypothesis=hypothesis)
+        return v1.VerifyPair(premise=premise, hypothesis=hypothesis)
     message = v1.VerifyPair()
     message.CopyFrom(as_message(v1.VerifyPair, pair))
-    message.id = message.id or str(position)
     return message
 
 
 class Results:
-    """Collects the results of pairs, which come in any order."""
+    """Collects the results of pairs, which come in any order, keyed by position."""
 
     def __init__(self, ids: Sequence[str]) -> None:
         self._ids = ids
@@ -184,10 +186,13 @@ class Results:
         self._found.update((result.id, result) for result in response.results)
 
     def in_order(self) -> list[v1.VerifyResult]:
-        """The results in the order of the pairs. Raises Internal if one is missing."""
-        lost = sum(id not in self._found for id in self._ids)
-        if lost:
+        """The results in the order of the pairs, with the ids of the caller. Raises
+        Internal if one is missing."""
+        found = [self._found[i] for i in map(str, range(len(self._ids))) if i in self._found]
+        if lost := len(self._ids) - len(found):
             raise Internal(
                 grpc.StatusCode.INTERNAL, f"the verifier gave no result for {lost} of {len(self._ids)} pairs"
             )
-        return [self._found[id] for id in self._ids]
+        for id, result in zip(self._ids, found, strict=True):
+            result.id = id
+        return found

@@ -318,7 +318,8 @@ class Client:
         return self._unary(rpcs.DESCRIBE, {}, timeout)
 
     def verify(self, pairs: Iterable[Pair], /, *, timeout: float | None = None) -> list[v1.VerifyResult]:
-        """The results of pairs, in their order; see `plumbline.probabilities`."""
+        """The results of pairs, in their order; see `plumbline.probabilities`. A pair
+        without an id has its position; ids need not be unique."""
         ids, requests = _requests.verify_requests(pairs)
         results = Results(ids)
         with self.stream_verify(requests, timeout=timeout) as responses:
