@@ -130,7 +130,7 @@ func collect[Req, Res any](b builder, procedure string, handle func(context.Cont
 	return route{
 		procedure: procedure,
 		grpc: grpc.StreamDesc{StreamName: methodName(procedure), ClientStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
-			err := b.policy.Open(stream.Context(), grpcCall(stream, procedure), func(ctx context.Context, meter policy.Meter) error {
+			err := b.policy.Collect(stream.Context(), grpcCall(stream, procedure), func(ctx context.Context, meter policy.Meter) error {
 				messages := metered[Req, Res]{grpcStream[Req, Res]{stream}, meter}
 				response, err := handle(ctx, messages)
 				if err != nil {
@@ -143,7 +143,7 @@ func collect[Req, Res any](b builder, procedure string, handle func(context.Cont
 		http: arriving(b.policy, procedure, 0, connect.NewClientStreamHandler(procedure, func(ctx context.Context, stream *connect.ClientStream[inbound[Req]]) (*connect.Response[Res], error) {
 			arrive(ctx)
 			var response *Res
-			err := b.policy.Open(ctx, connectCall(stream.Peer(), procedure), func(ctx context.Context, meter policy.Meter) (err error) {
+			err := b.policy.Collect(ctx, connectCall(stream.Peer(), procedure), func(ctx context.Context, meter policy.Meter) (err error) {
 				response, err = handle(ctx, meteredSource[Req]{connectSource[Req]{stream}, meter})
 				if err == nil {
 					meter.Sent(response)

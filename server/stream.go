@@ -76,14 +76,12 @@ func receiveGRPC[Req any](stream grpc.ServerStream) (*Req, error) {
 	return in.take()
 }
 
-// receiveWithin receives a message until ctx, which is not that of the stream, ends.
+// receiveWithin receives a message until the deadline of ctx, which the stream's own
+// context need not have.
 func receiveWithin[Req any](ctx context.Context, stream grpc.ServerStream) (*Req, error) {
-	if c, ok := stream.Context().Value(cuttableKey{}).(*cuttable); ok {
-		defer context.AfterFunc(ctx, func() {
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) { // and not because the client is gone
-				c.cut()
-			}
-		})()
+	c, cuttable := stream.Context().Value(cuttableKey{}).(*cuttable)
+	if deadline, ok := ctx.Deadline(); ok && cuttable {
+		defer time.AfterFunc(time.Until(deadline), c.cut).Stop()
 	}
 	return receiveGRPC[Req](stream)
 }

@@ -97,9 +97,9 @@ type Limits struct {
 	MaxMessageBytes int `koanf:"max_message_bytes" doc:"largest message received, in bytes after decompression"`
 	// MaxConcurrentStreams bounds the calls of one HTTP/2 connection.
 	MaxConcurrentStreams uint32 `koanf:"max_concurrent_streams" doc:"most concurrent calls of one HTTP/2 connection"`
-	// MaxConcurrentCalls bounds the unary calls that a service works on at
+	// MaxConcurrentCalls bounds the calls with one response that a service works on at
 	// once; 0 means four for each processor.
-	MaxConcurrentCalls int `koanf:"max_concurrent_calls" doc:"most unary calls that one service works on at once; 0 means 4 for each processor"`
+	MaxConcurrentCalls int `koanf:"max_concurrent_calls" doc:"most calls with one response that one service works on at once; 0 means 4 for each processor"`
 	// MaxOpenStreams bounds the open streaming calls of the process.
 	MaxOpenStreams int `koanf:"max_open_streams" doc:"most streaming calls that are open at once in the process"`
 	// AdmissionWait is how long a call waits for a place before it is refused.

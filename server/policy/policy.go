@@ -19,11 +19,11 @@ import (
 
 // Limits are the bounds that a Policy enforces.
 type Limits struct {
-	// MaxConcurrentCalls bounds the unary calls that one service works on.
+	// MaxConcurrentCalls bounds the calls with one response that one service works on.
 	MaxConcurrentCalls int
 	// MaxOpenStreams bounds the streaming calls of the process.
 	MaxOpenStreams int
-	// AdmissionWait is how long a unary call waits for a place.
+	// AdmissionWait is how long such a call waits for a place.
 	AdmissionWait time.Duration
 	// DefaultDeadline is the deadline of a unary call that has none, and
 	// MaxDeadline the longest that one may have.
@@ -96,6 +96,19 @@ func Unary[Req, Res any](
 func (p *Policy) Open(ctx context.Context, call *Call, handle func(context.Context, Meter) error) error {
 	return p.run(ctx, call, func(ctx context.Context) error {
 		release, err := p.admission.admitStream()
+		if err != nil {
+			return err
+		}
+		defer release()
+		return handle(ctx, Meter{policy: p, call: call})
+	})
+}
+
+// Collect runs a call with a stream of requests and one response. Unlike a unary call
+// it holds a place from its first request on: what it collects takes memory.
+func (p *Policy) Collect(ctx context.Context, call *Call, handle func(context.Context, Meter) error) error {
+	return p.run(ctx, call, func(ctx context.Context) error {
+		release, err := p.admission.admitCall(ctx, call)
 		if err != nil {
 			return err
 		}

@@ -273,6 +273,23 @@ func TestNoMoreCallsRunThanThereArePlaces(t *testing.T) {
 	}
 }
 
+// TestWhatCollectsHoldsAPlaceOfItsService refuses one more, and nothing of others.
+func TestWhatCollectsHoldsAPlaceOfItsService(t *testing.T) {
+	f := newFixture(policy.Limits{MaxConcurrentCalls: 1})
+	fit := func() *policy.Call {
+		return &policy.Call{Procedure: "/plumbline.v1.CalibrationService/Fit", Protocol: "grpc"}
+	}
+	err := f.Collect(t.Context(), fit(), func(context.Context, policy.Meter) error {
+		if _, err := f.do(t.Context(), call(), good); err != nil {
+			t.Errorf("another service: %v", err)
+		}
+		return f.Collect(t.Context(), fit(), func(context.Context, policy.Meter) error { return nil })
+	})
+	if reason(err) != fault.Overloaded {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestStreamsTakePlacesWithoutWaiting(t *testing.T) {
 	f := newFixture(policy.Limits{MaxOpenStreams: 1})
 	err := f.Open(t.Context(), call(), func(context.Context, policy.Meter) error {
