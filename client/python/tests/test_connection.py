@@ -12,14 +12,15 @@ import pytest
 
 import plumbline
 from plumbline import Retry
+from plumbline._rpc import Rpc
 from plumbline.v1 import rpcs
 
 QUICK = Retry(initial_backoff=0.01, max_backoff=0.01)
 
 
 class Fake:
-    """Answers GetInfo with the codes of a list, the last for ever; counts attempts and
-    connections."""
+    """Answers GetInfo and Observe with the codes of a list, the last for ever; counts
+    attempts and connections."""
 
     def __init__(self) -> None:
         self.codes: list[grpc.StatusCode] = [grpc.StatusCode.OK]
@@ -29,19 +30,24 @@ class Fake:
         self.attempts = 0
         self.peers: set[str] = set()
         self.headers: dict[str, str] = {}
-        self.server = grpc.server(ThreadPoolExecutor(8))
-        handler = grpc.unary_unary_rpc_method_handler(
-            self.answer,
-            request_deserializer=rpcs.GET_INFO.request.FromString,
-            response_serializer=rpcs.GET_INFO.response.SerializeToString,
-        )
-        self.server.add_generic_rpc_handlers(
-            [grpc.method_handlers_generic_handler("plumbline.v1.InfoService", {"GetInfo": handler})]
-        )
+        self.server = grpc.server(ThreadPoolExecutor(8), options=[("grpc.max_receive_message_length", -1)])
+        self.serve(rpcs.GET_INFO, version="fake")
+        self.serve(rpcs.OBSERVE, id="fake")
         self.address = f"127.0.0.1:{self.server.add_insecure_port('127.0.0.1:0')}"
         self.server.start()
 
-    def answer(self, _: Any, context: grpc.ServicerContext) -> Any:
+    def serve(self, rpc: Rpc[Any, Any], **fields: str) -> None:
+        _, service, method = rpc.path.split("/")
+        handler = grpc.unary_unary_rpc_method_handler(
+            lambda _, context: self.answer(context, rpc.response(**fields)),
+            request_deserializer=rpc.request.FromString,
+            response_serializer=rpc.response.SerializeToString,
+        )
+        self.server.add_generic_rpc_handlers(
+            [grpc.method_handlers_generic_handler(service, {method: handler})]
+        )
+
+    def answer(self, context: grpc.ServicerContext, response: Any) -> Any:
         self.go_on.wait()
         self.attempts += 1
         self.peers.add(context.peer())
@@ -50,7 +56,7 @@ class Fake:
         if code is not grpc.StatusCode.OK:
             context.set_trailing_metadata(self.trailers)
             context.abort(code, "as told")
-        return rpcs.GET_INFO.response(version="fake")
+        return response
 
 
 @pytest.fixture
@@ -66,6 +72,29 @@ def test_four_attempts(fake: Fake, connect: Callable[..., Any], code: grpc.Statu
     fake.codes = [code, code, code, grpc.StatusCode.OK]
     assert connect(fake.address, retry=QUICK).get_info().version == "fake"
     assert fake.attempts == 4
+
+
+def test_a_turn_that_the_server_may_remember_is_sent_once(fake: Fake, connect: Callable[..., Any]) -> None:
+    fake.codes = [grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.OK]
+    with pytest.raises(plumbline.Unavailable):
+        connect(fake.address, retry=QUICK).observe(subgoal_key="s")
+    assert fake.attempts == 1
+
+
+@pytest.mark.parametrize("size", [0, 1 << 20, 16 << 20])
+def test_a_refused_turn_is_tried_again(fake: Fake, connect: Callable[..., Any], size: int) -> None:
+    code = grpc.StatusCode.RESOURCE_EXHAUSTED
+    fake.codes = [code, code, code, grpc.StatusCode.OK]
+    assert connect(fake.address, retry=QUICK).observe(template_text="x" * size).id == "fake"
+    assert fake.attempts == 4
+
+
+def test_a_call_that_the_buffer_cannot_hold_is_tried_once(fake: Fake, connect: Callable[..., Any]) -> None:
+    fake.codes = [grpc.StatusCode.RESOURCE_EXHAUSTED]
+    retry = Retry(initial_backoff=0.01, max_backoff=0.01, buffer=1 << 20)
+    with pytest.raises(plumbline.ResourceExhausted):
+        connect(fake.address, retry=retry).observe(template_text="x" * (1 << 20))
+    assert fake.attempts == 1
 
 
 def test_no_more_than_four_attempts(fake: Fake, connect: Callable[..., Any]) -> None:
@@ -159,6 +188,7 @@ def test_deadline_of_a_call_and_of_the_client(fake: Fake, connect: Callable[...,
         {"refill": 0},
         {"max_backoff": float("inf")},
         {"initial_backoff": 0.001},
+        {"buffer": 2**31},
     ],
 )
 def test_settings_that_make_no_sense(wrong: dict[str, Any]) -> None:

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from typing import Any
+from urllib.request import urlopen
 
 import grpc
 import pytest
 from conftest import Server
 
 import plumbline
-from plumbline import v1
+from plumbline import unwrap, v1, value
 from plumbline.errors import from_grpc, from_item
 
 RANKING = {"name": "dense", "items": [{"id": "a", "score": 0.8}]}
@@ -69,6 +72,31 @@ def test_overload_says_when_to_come_back(connect: Callable[..., Any], serve: Cal
             assert caught.value.reason == "OVERLOADED"
             assert caught.value.retry_after is not None
             assert 0 < caught.value.retry_after < 60
+
+
+def test_a_large_request_waits_for_a_place(connect: Callable[..., Any], serve: Callable[..., Server]) -> None:
+    server = serve("--limits-max-open-streams", "1")
+    items = [{"id": f"{i:1000}", "score": 0.8} for i in range(1000)]
+    large = {"rankings": [{"name": "dense", "items": items}]}
+    with plumbline.Client(server.grpc) as other, held(other) as requests:
+        first = other.stream_score_retrieval(requests)
+        next(first)
+
+        def leave() -> None:
+            """Make room once the server has refused twice: the first refusal may come
+            before the request is under way."""
+            for _ in range(1000):
+                metrics = urlopen(f"{server.url}/metrics").read().decode()
+                if re.search(r'refused_total{reason="OVERLOADED"} [2-9]', metrics):
+                    break
+                time.sleep(0.01)
+            first.cancel()
+
+        with ThreadPoolExecutor(1) as pool:
+            left = pool.submit(leave)
+            result = next(connect(server.grpc, retry=plumbline.Retry(5)).stream_score_retrieval([large]))
+            left.result()
+    assert value(unwrap(result).signals["max_score"]) == 0.8
 
 
 def test_deadline_of_a_stream(client: Any) -> None:

@@ -9,16 +9,26 @@ from pathlib import Path
 
 import grpc
 
+from plumbline.v1 import rpcs
+
 _MAX_ATTEMPTS = 5  # gRPC's own bound
 # grpcio 1.85 never ends a call whose retry is due in less than a millisecond; the
 # delay is drawn around the backoff.
 _MIN_BACKOFF = 0.01
+_MAX_BUFFER = 2**31 - 1  # grpc takes a 32-bit integer
+# What a server does twice if it is asked twice: it remembers the turn of a subgoal.
+_NOT_IDEMPOTENT = [rpcs.OBSERVE]
 
 
 @dataclass(frozen=True)
 class Retry:
     """When a call is tried again: if the server was not reached, is shutting down, or
-    refused for load. It then waits as long as the server says.
+    refused for load, or if the connection was lost, when the server may have done the
+    work before. After a refusal for load it waits as long as the server says.
+
+    `observe` is tried again only where the server certainly did not begin it: it was
+    refused for load, or the connection closed before the server took the call. The
+    server remembers the turn of a subgoal and would compare it with itself.
 
     Retries have a budget, so that they cannot multiply the load of a server in
     trouble: each failure takes a token out of a bucket of `budget`, each success
@@ -38,6 +48,10 @@ class Retry:
     """Tokens of the full bucket; 1 to 1,000."""
     refill: float = 0.1
     """Tokens that a success puts back, in thousandths; 0.001 to the budget."""
+    buffer: int = 17 << 20
+    """Bytes of requests and headers that a call keeps for the next attempt; a call that
+    has sent more is not tried again. The default holds the largest request that a server
+    takes unless it is told otherwise, 16 MiB."""
 
     def __post_init__(self) -> None:
         if not 2 <= self.max_attempts <= _MAX_ATTEMPTS:
@@ -51,6 +65,8 @@ class Retry:
             raise ValueError("multiplier: give a positive number")
         if not 0.001 <= self.refill <= self.budget:
             raise ValueError("refill: give 0.001 to the budget")
+        if not 0 <= self.buffer <= _MAX_BUFFER:
+            raise ValueError(f"buffer: give 0 to {_MAX_BUFFER}")
 
 
 @dataclass(frozen=True)
@@ -98,23 +114,35 @@ def channel_options(retry: Retry | None) -> list[tuple[str, str | int]]:
     ]
     if retry is not None:
         options.append(("grpc.service_config", json.dumps(_service_config(retry))))
+        options.append(("grpc.per_rpc_retry_buffer_size", retry.buffer))
     return options
 
 
 def _service_config(retry: Retry) -> dict[str, object]:
     return {
         "methodConfig": [
-            {
-                "name": [{}],
-                "retryPolicy": {
-                    "maxAttempts": retry.max_attempts,
-                    "initialBackoff": f"{retry.initial_backoff:.9f}s",
-                    "maxBackoff": f"{retry.max_backoff:.9f}s",
-                    "backoffMultiplier": retry.multiplier,
-                    "retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"],
-                },
-            }
+            _method_config(retry, [{}], ["UNAVAILABLE", "RESOURCE_EXHAUSTED"]),
+            # UNAVAILABLE can be a connection that was lost after the server had the request.
+            _method_config(retry, [_name(rpc.path) for rpc in _NOT_IDEMPOTENT], ["RESOURCE_EXHAUSTED"]),
         ],
         # grpc reads thousandths, and takes a number without a point for thousandths.
         "retryThrottling": {"maxTokens": retry.budget, "tokenRatio": round(float(retry.refill), 3)},
     }
+
+
+def _method_config(retry: Retry, names: list[dict[str, str]], codes: list[str]) -> dict[str, object]:
+    return {
+        "name": names,
+        "retryPolicy": {
+            "maxAttempts": retry.max_attempts,
+            "initialBackoff": f"{retry.initial_backoff:.9f}s",
+            "maxBackoff": f"{retry.max_backoff:.9f}s",
+            "backoffMultiplier": retry.multiplier,
+            "retryableStatusCodes": codes,
+        },
+    }
+
+
+def _name(path: str) -> dict[str, str]:
+    _, service, method = path.split("/")
+    return {"service": service, "method": method}
