@@ -8,6 +8,7 @@ import (
 	"context"
 	"log/slog"
 	"math/rand/v2"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/protobuf/proto"
@@ -57,8 +58,9 @@ type Call struct {
 	// Peer is the client's network address.
 	Peer string
 
-	received, sent           int
-	receivedBytes, sentBytes int
+	// A stream's last Recv may outlast its call.
+	received, sent           atomic.Int64
+	receivedBytes, sentBytes atomic.Int64
 }
 
 // Unary runs a unary call: receive, admit, handle. The place that admission
@@ -131,15 +133,15 @@ func (m Meter) Sent(message any) { m.policy.sent(m.call, message) }
 
 func (p *Policy) received(call *Call, message any) {
 	size := sizeOf(message)
-	call.received++
-	call.receivedBytes += size
+	call.received.Add(1)
+	call.receivedBytes.Add(int64(size))
 	p.metrics.Received(call.Procedure, size)
 }
 
 func (p *Policy) sent(call *Call, message any) {
 	size := sizeOf(message)
-	call.sent++
-	call.sentBytes += size
+	call.sent.Add(1)
+	call.sentBytes.Add(int64(size))
 	p.metrics.Sent(call.Procedure, size)
 }
 
@@ -204,10 +206,10 @@ func (p *Policy) record(ctx context.Context, call *Call, code string, err *fault
 		slog.String("peer", call.Peer),
 		slog.String("code", code),
 		slog.Float64("took_ms", float64(took.Microseconds())/1000),
-		slog.Int("received", call.received),
-		slog.Int("received_bytes", call.receivedBytes),
-		slog.Int("sent", call.sent),
-		slog.Int("sent_bytes", call.sentBytes),
+		slog.Int64("received", call.received.Load()),
+		slog.Int64("received_bytes", call.receivedBytes.Load()),
+		slog.Int64("sent", call.sent.Load()),
+		slog.Int64("sent_bytes", call.sentBytes.Load()),
 	}
 	if err != nil {
 		attributes = append(attributes, slog.String("reason", string(err.Reason)))
