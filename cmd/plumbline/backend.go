@@ -74,11 +74,12 @@ func (a *app) open(command *cobra.Command, to remote.Options, needsVerifier bool
 	}
 	if to.Addr != "" {
 		to.MaxMessageBytes = cfg.Limits.MaxMessageBytes
+		to.Waiting = func(reason string) { fmt.Fprintln(a.err, "plumbline: waiting for the server:", reason) }
 		conn, err := to.Dial(command.Context())
 		if err != nil {
 			return nil, err
 		}
-		return &backend{scorer: remote.NewClient(conn), maxMessageBytes: cfg.Limits.MaxMessageBytes, Close: func() { _ = conn.Close() }}, nil
+		return &backend{scorer: to.NewClient(conn), maxMessageBytes: cfg.Limits.MaxMessageBytes, Close: func() { _ = conn.Close() }}, nil
 	}
 	return a.openHere(command.Context(), cfg, needsVerifier)
 }

@@ -263,6 +263,7 @@ func (a *app) evalScore(command *cobra.Command, f *evalFlags, cfg config.Config,
 // verifier at an address takes the place of the configured ones.
 func (a *app) evalBackend(command *cobra.Command, f *evalFlags, cfg config.Config) (*backend, string, error) {
 	if f.remote.Addr != "" {
+		f.remote.Parallel = f.parallel
 		backend, err := a.open(command, f.remote, true)
 		return backend, f.verifier, err
 	}

@@ -59,6 +59,7 @@ func newGateDecide(a *app) *cobra.Command {
   plumbline gate decide --policies-dir ./policies --policy mine --in turns.jsonl`,
 		Args: cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
+			flags.remote.Parallel = flags.records.parallel
 			backend, err := a.open(command, flags.remote, false)
 			if err != nil {
 				return err
@@ -85,6 +86,7 @@ change.
 		Example: `  plumbline gate shadow --policy beyond_uncertainty --with mine --policies-dir ./policies --in turns.jsonl > compared.jsonl`,
 		Args:    cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
+			flags.remote.Parallel = flags.records.parallel
 			backend, err := a.open(command, flags.remote, false)
 			if err != nil {
 				return err

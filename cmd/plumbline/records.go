@@ -53,7 +53,7 @@ func (f *recordFlags) add(flags *pflag.FlagSet) {
 	// Twice the processors: while some records compute, others are decoded or
 	// wait for the model.
 	flags.IntVar(&f.parallel, "parallel", 2*runtime.GOMAXPROCS(0), "records that are scored at once")
-	flags.DurationVar(&f.timeout, "timeout", 0, "how long one record may take; 0 means no limit here (a server has its own)")
+	flags.DurationVar(&f.timeout, "timeout", 0, "how long one record may take, with the wait for a server that is full or away; 0 means no limit here (a server has one for each call)")
 	flags.BoolVar(&f.quiet, "quiet", false, "write nothing on standard error but why the command could not run")
 	flags.BoolVar(&f.noProgress, "no-progress", false, "draw no progress bar (none is drawn if standard error is no terminal)")
 }

@@ -2,10 +2,12 @@ package main_test
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -14,7 +16,10 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"plumbline/internal/orttest"
+	"plumbline/internal/testwait"
 	plumblinev1 "plumbline/proto/plumbline/v1"
+	"plumbline/server/fault"
 )
 
 // standIn is a server whose one rpc a test writes.
@@ -86,6 +91,103 @@ func refusal(t *testing.T) error {
 		t.Error(err)
 	}
 	return st.Err()
+}
+
+// serving starts the server itself and returns where it listens.
+func serving(t *testing.T, arguments ...string) (running *conversation, addr string) {
+	t.Helper()
+	orttest.Library(t)
+	running = talk(t, append([]string{"serve", "--http-addr", ""}, arguments...)...)
+	return running, running.until(t, grpcAt)
+}
+
+func TestNoRecordFailsWhileTheServerIsFull(t *testing.T) {
+	t.Parallel()
+	_, addr := serving(t, "--grpc-addr", "127.0.0.1:0", "--limits-max-concurrent-calls", "1", "--limits-admission-wait", "0s")
+	const records = 60
+	evidence := strings.Repeat("The bridge opened to traffic in 1932. ", 5)
+	var input strings.Builder
+	for i := range records {
+		fmt.Fprintf(&input, `{"evidence":[{"text":"Case %d. %s"}],"answer":"The bridge opened in 1932."}`+"\n", i, evidence)
+	}
+	got := plumbline(t, input.String(), "score", "grounding", "--addr", addr, "--parallel", "60")
+	if got.code != 0 || got.stderr != "" || len(got.lines()) != records {
+		t.Errorf("exit code %d, %d lines, %.1000s", got.code, len(got.lines()), got.stderr)
+	}
+}
+
+func TestNoRecordFailsWhileTheServerIsRestarted(t *testing.T) {
+	t.Parallel()
+	running, addr := serving(t, "--grpc-addr", "127.0.0.1:0")
+	client := talk(t, "score", "retrieval", "--addr", addr, "--parallel", "8")
+	sent, received := 0, 0
+	send := func(records int) {
+		t.Helper()
+		for range records {
+			fmt.Fprintln(client.in, record(sent))
+			sent++
+		}
+	}
+	receive := func() {
+		t.Helper()
+		for ; received < sent; received++ {
+			line, err := client.out.ReadString('\n')
+			if err != nil || fields(t, line)["id"] != fmt.Sprint(received) {
+				t.Fatalf("record %d: %q, %v", received, line, err)
+			}
+		}
+	}
+	for _, outage := range []struct {
+		signal os.Signal
+		long   bool
+	}{{syscall.SIGTERM, false}, {syscall.SIGKILL, true}} {
+		send(20)
+		receive()
+		send(40) // some of which may be under way
+		if err := running.command.Process.Signal(outage.signal); err != nil {
+			t.Fatal(err)
+		}
+		_ = running.command.Wait() // one of the signals is a failure
+		send(40)
+		if outage.long {
+			testwait.For(t, "the client to tell that it waits", func() bool {
+				return strings.Contains(client.stderr.String(), "waiting for the server: ")
+			})
+		}
+		running, _ = serving(t, "--grpc-addr", addr)
+		receive()
+	}
+	_ = client.in.Close()
+	if got := client.end(t); got.code != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
+func TestLargeRecordsAreSentAgain(t *testing.T) {
+	t.Parallel()
+	var attempts atomic.Int32
+	addr := serve(t, func(_ context.Context, req *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error) {
+		if attempts.Add(1) < 3 {
+			return nil, status.Error(codes.Unavailable, "shutting down")
+		}
+		return &plumblinev1.ScoreRetrievalResponse{Id: req.GetId()}, nil
+	})
+	got := plumbline(t, fmt.Sprintf(`{"id":"1","question":%q}`, strings.Repeat("x", 1<<20)), "score", "retrieval", "--addr", addr)
+	if got.code != 0 || attempts.Load() != 3 {
+		t.Errorf("%d attempts, %+v", attempts.Load(), got)
+	}
+}
+
+func TestARecordThatIsRefusedToTheEndHasTheServersWords(t *testing.T) {
+	t.Parallel()
+	addr := serve(t, func(context.Context, *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error) {
+		return nil, fault.New(fault.Overloaded, "too many calls").Status().Err()
+	})
+	got := plumbline(t, record(1), "score", "retrieval", "--addr", addr, "--timeout", "5s")
+	failure := failed(t, got.stdout)
+	if got.code != 1 || failure["code"] != "RESOURCE_EXHAUSTED" || failure["reason"] != "OVERLOADED" || failure["message"] != "too many calls" {
+		t.Errorf("%+v", got)
+	}
 }
 
 func TestTimeoutOfOneRecord(t *testing.T) {

@@ -96,6 +96,7 @@ func newScoreConfidence(a *app, flags *scoreFlags) *cobra.Command {
 
 // score runs one score command.
 func (a *app) score(command *cobra.Command, flags *scoreFlags, needsModel bool, handle func(scorer) records.Handler) error {
+	flags.remote.Parallel = flags.records.parallel
 	backend, err := a.open(command, flags.remote, needsModel)
 	if err != nil {
 		return err

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"plumbline/internal/orttest"
+	"plumbline/internal/testlog"
 )
 
 // record is a retrieval request that can be scored.
@@ -154,12 +155,12 @@ type conversation struct {
 	command *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Reader
-	stderr  *bytes.Buffer
+	stderr  *testlog.Buffer
 }
 
 func talk(t *testing.T, arguments ...string) *conversation {
 	t.Helper()
-	c := &conversation{command: program(t.Context(), arguments...), stderr: &bytes.Buffer{}}
+	c := &conversation{command: program(t.Context(), arguments...), stderr: &testlog.Buffer{}}
 	var err error
 	if c.in, err = c.command.StdinPipe(); err != nil {
 		t.Fatal(err)

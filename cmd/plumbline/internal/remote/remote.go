@@ -15,6 +15,7 @@ import (
 	"google.golang.org/genproto/googleapis/rpc/code"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc"
+	grpcbackoff "google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
@@ -45,6 +46,10 @@ type Options struct {
 	ConnectTimeout time.Duration
 	// MaxMessageBytes bounds a message in either direction.
 	MaxMessageBytes int
+	// Parallel is how many calls a client has in flight at most; 0 means one.
+	Parallel int
+	// Waiting, if set, is told now and then why calls have been waiting for long.
+	Waiting func(reason string)
 }
 
 // Flags adds the flags of the options, but for the message size, which is a
@@ -59,9 +64,10 @@ func (o *Options) Flags(flags *pflag.FlagSet, connectTimeout time.Duration) {
 	flags.DurationVar(&o.ConnectTimeout, "connect-timeout", connectTimeout, "how long the server may take to be reached")
 }
 
-// retries are made where the server did no work: it was not reached, is
-// shutting down, or refused for load. Servers say when to come back.
-const retries = `{"methodConfig": [{"name": [{}], "retryPolicy": {
+// streamRetries are gRPC's own, for streams, which call cannot make again. They are
+// made where the server did no work: it was not reached, is shutting down, or refused
+// for load. Servers say when to come back.
+const streamRetries = `{"methodConfig": [{"name": [{"service": "plumbline.v1.CalibrationService"}], "retryPolicy": {
 	"maxAttempts": 5, "initialBackoff": "0.1s", "maxBackoff": "5s", "backoffMultiplier": 2,
 	"retryableStatusCodes": ["UNAVAILABLE", "RESOURCE_EXHAUSTED"]}}]}`
 
@@ -73,7 +79,12 @@ func (o Options) Dial(ctx context.Context) (*grpc.ClientConn, error) {
 	}
 	options := []grpc.DialOption{
 		grpc.WithTransportCredentials(creds),
-		grpc.WithDefaultServiceConfig(retries),
+		grpc.WithDefaultServiceConfig(streamRetries),
+		// By default a server that was away for long is looked for every two minutes.
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           grpcbackoff.Config{BaseDelay: firstWait, Multiplier: 1.6, Jitter: 0.2, MaxDelay: longestWait},
+			MinConnectTimeout: o.ConnectTimeout,
+		}),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
 	}
 	if o.MaxMessageBytes > 0 {
@@ -136,7 +147,7 @@ func (o Options) credentials() (credentials.TransportCredentials, error) {
 
 // Item is the failure of a call as the item of a batch would have it.
 func Item(err error) *plumblinev1.ItemError {
-	st := status.Convert(err)
+	st := statusOf(err)
 	item := &plumblinev1.ItemError{Code: code.Code(st.Code()).String(), Message: st.Message()}
 	for _, detail := range st.Details() {
 		switch detail := detail.(type) {
@@ -151,9 +162,22 @@ func Item(err error) *plumblinev1.ItemError {
 	return item
 }
 
+// statusOf is the status that the server sent. What gRPC wraps around it, such as how
+// often it has tried, is left out, which status.Convert puts into the message.
+func statusOf(err error) *status.Status {
+	if sent, ok := errors.AsType[interface {
+		error
+		GRPCStatus() *status.Status
+	}](err); ok {
+		return sent.GRPCStatus()
+	}
+	return status.Convert(err)
+}
+
 // Client calls a server's services with the signatures of the service in
 // process.
 type Client struct {
+	caller      *caller
 	retrieval   plumblinev1.RetrievalServiceClient
 	grounding   plumblinev1.GroundingServiceClient
 	confidence  plumblinev1.ConfidenceServiceClient
@@ -162,8 +186,9 @@ type Client struct {
 }
 
 // NewClient returns a client over a connection.
-func NewClient(conn grpc.ClientConnInterface) *Client {
+func (o Options) NewClient(conn grpc.ClientConnInterface) *Client {
 	return &Client{
+		caller:      newCaller(o),
 		retrieval:   plumblinev1.NewRetrievalServiceClient(conn),
 		grounding:   plumblinev1.NewGroundingServiceClient(conn),
 		confidence:  plumblinev1.NewConfidenceServiceClient(conn),
@@ -174,27 +199,27 @@ func NewClient(conn grpc.ClientConnInterface) *Client {
 
 // ScoreRetrieval calls RetrievalService.
 func (c *Client) ScoreRetrieval(ctx context.Context, req *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error) {
-	return c.retrieval.ScoreRetrieval(ctx, req)
+	return call(ctx, c.caller, req, c.retrieval.ScoreRetrieval)
 }
 
 // ScoreGrounding calls GroundingService.
 func (c *Client) ScoreGrounding(ctx context.Context, req *plumblinev1.ScoreGroundingRequest) (*plumblinev1.ScoreGroundingResponse, error) {
-	return c.grounding.ScoreGrounding(ctx, req)
+	return call(ctx, c.caller, req, c.grounding.ScoreGrounding)
 }
 
 // ScoreConfidence calls ConfidenceService.
 func (c *Client) ScoreConfidence(ctx context.Context, req *plumblinev1.ScoreConfidenceRequest) (*plumblinev1.ScoreConfidenceResponse, error) {
-	return c.confidence.ScoreConfidence(ctx, req)
+	return call(ctx, c.caller, req, c.confidence.ScoreConfidence)
 }
 
 // Decide calls GateService.
 func (c *Client) Decide(ctx context.Context, req *plumblinev1.DecideRequest) (*plumblinev1.DecideResponse, error) {
-	return c.gate.Decide(ctx, req)
+	return call(ctx, c.caller, req, c.gate.Decide)
 }
 
 // ListGates calls GateService.
 func (c *Client) ListGates(ctx context.Context, req *plumblinev1.ListGatesRequest) (*plumblinev1.ListGatesResponse, error) {
-	return c.gate.ListGates(ctx, req)
+	return call(ctx, c.caller, req, c.gate.ListGates)
 }
 
 // Fit calls CalibrationService with the frames of the source.
