@@ -25,6 +25,10 @@ type ended struct{ code int }
 
 func (e *ended) Error() string { return fmt.Sprintf("exit code %d", e.code) }
 
+// quiet is the flag that takes standard error from a command. Why the command could
+// not run is written all the same.
+const quiet = "quiet"
+
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "plumbline",
@@ -43,6 +47,11 @@ Exit codes:
   1    some records failed; their lines say why
   2    wrong usage, or the command could not start or read and write its files
   130  interrupted; what was under way was finished and written`,
+		PersistentPreRun: func(command *cobra.Command, _ []string) {
+			if silent, err := command.Flags().GetBool(quiet); err == nil && silent {
+				a.err = io.Discard
+			}
+		},
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		Version:       a.build.Version,

@@ -60,7 +60,7 @@ func (f *calibrateFlags) add(command *cobra.Command) {
 	flags.StringVar(&f.plots, "plots", "", "`DIR` for the plots as files")
 	flags.StringVar(&f.plotFormat, "plot-format", "svg", "svg or png")
 	flags.StringVar(&f.title, "title", "", "title of the report")
-	flags.BoolVar(&f.quiet, "quiet", false, "write nothing on standard error but why the command could not run")
+	flags.BoolVar(&f.quiet, quiet, false, "write nothing on standard error but why the command could not run")
 	flags.BoolVar(&f.noProgress, "no-progress", false, "draw no progress bar (none is drawn if standard error is no terminal)")
 	f.remote.Flags(flags, connectTimeout)
 	addSettings(flags, "policies.", "limits.max_message_bytes")

@@ -32,7 +32,7 @@ type evalFlags struct {
 	out, markdown, report string
 	title                 string
 	parallel              int
-	quiet, noProgress     bool
+	noProgress            bool
 	remote                remote.Options
 }
 
@@ -85,7 +85,7 @@ that fails; 130 interrupted: what was scored is in --scores.`,
 	flags.StringVar(&f.title, "title", "", "title of the tables and the report")
 	// Twice the processors: while some rows compute, others are cut into chunks.
 	flags.IntVar(&f.parallel, "parallel", 2*runtime.GOMAXPROCS(0), "rows that are scored at once")
-	flags.BoolVar(&f.quiet, "quiet", false, "write nothing on standard error but why the command could not run")
+	flags.Bool(quiet, false, "write nothing on standard error but why the command could not run")
 	flags.BoolVar(&f.noProgress, "no-progress", false, "draw no progress bar (none is drawn if standard error is no terminal)")
 	f.remote.Flags(flags, connectTimeout)
 	addSettings(flags, "model.", "onnxruntime.", "verifier.", "verifiers", "limits.max_message_bytes")
@@ -242,7 +242,7 @@ func (a *app) evalScore(command *cobra.Command, f *evalFlags, cfg config.Config,
 	// Rows under way are finished at the first interrupt; the user may not
 	// want to wait.
 	defer context.AfterFunc(a.force, func() { os.Exit(exitInterrupted) })()
-	bar := progress.New(a.err, len(pending), !f.quiet && !f.noProgress && progress.IsTerminal(a.err))
+	bar := progress.New(a.err, len(pending), !f.noProgress && progress.IsTerminal(a.err))
 	job := evaluate.Job{Scorer: backend, Log: log, Mode: f.mode, Claims: f.claims, Verifier: name, Parallel: f.parallel, Done: bar.Add}
 	if len(pending) == 0 {
 		err = job.Agree(command.Context(), pairs)
@@ -251,9 +251,7 @@ func (a *app) evalScore(command *cobra.Command, f *evalFlags, cfg config.Config,
 	}
 	bar.Close()
 	if command.Context().Err() != nil {
-		if !f.quiet {
-			fmt.Fprintln(a.err, "plumbline: interrupted; the same command with --scores goes on from there")
-		}
+		fmt.Fprintln(a.err, "plumbline: interrupted; the same command with --scores goes on from there")
 		return &ended{exitInterrupted}
 	}
 	return err

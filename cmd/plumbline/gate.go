@@ -103,9 +103,7 @@ change.
 				request.ShadowPolicies = append(request.ShadowPolicies, with...)
 			}
 			err = a.runRecords(command.Context(), flags.records, backend.maxMessageBytes, handler(a, decide, prepare))
-			if !flags.records.quiet {
-				fmt.Fprint(a.err, seen.String())
-			}
+			fmt.Fprint(a.err, seen.String())
 			return err
 		},
 	}

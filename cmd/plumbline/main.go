@@ -41,6 +41,7 @@ const (
 
 // run runs one command line and returns its exit code.
 func (a *app) run(ctx context.Context, args []string) int {
+	stderr := a.err // --quiet changes it
 	root := newRoot(a)
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
@@ -51,7 +52,7 @@ func (a *app) run(ctx context.Context, args []string) int {
 	case errors.As(err, &ended):
 		return ended.code
 	default:
-		fmt.Fprintln(a.err, "plumbline:", err)
+		fmt.Fprintln(stderr, "plumbline:", err)
 		return exitUsage
 	}
 }

@@ -68,7 +68,7 @@ Exit codes: 0 the model is there; 2 it could not be pulled; 130 interrupted.`,
 	flags.StringVar(&f.hub, "hub", cmp.Or(os.Getenv(hubEnv), hub.DefaultBase), "`URL` of the hub ("+hubEnv+")")
 	flags.StringVar(&f.digest, "digest", "", "`DIGEST` that the model must have, as list --json shows it")
 	flags.StringVar(&f.tokenFile, "token-file", "", "`FILE` with a token for the server of SOURCE")
-	flags.BoolVar(&f.quiet, "quiet", false, "write nothing but why the model could not be pulled")
+	flags.BoolVar(&f.quiet, quiet, false, "write nothing but why the model could not be pulled")
 	flags.BoolVar(&f.noProgress, "no-progress", false, "draw no progress bar (none is drawn if standard error is no terminal)")
 	return command
 }
@@ -104,7 +104,7 @@ func (a *app) pull(command *cobra.Command, f pullFlags, store *hub.Store, from s
 	}
 	bar, have := progress.NewBytes(a.err, 0, false), int64(0)
 	p.Begin = func(total int64) {
-		bar = progress.NewBytes(a.err, total, !f.quiet && !f.noProgress && progress.IsTerminal(a.err))
+		bar = progress.NewBytes(a.err, total, !f.noProgress && progress.IsTerminal(a.err))
 	}
 	p.Progress = func(bytes int64) {
 		have += bytes

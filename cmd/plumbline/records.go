@@ -33,17 +33,22 @@ where an earlier one with the same input and flags has ended, in whatever way: a
 unfinished last line is cut, as many records are passed over as the file has lines,
 and the rest is appended. A record that failed has a line and is not tried again.
 
+With --addr a record that the server is too full for, or away, is sent again until
+--timeout, and without one for as long as it takes. In this process the values that
+are not known within --timeout say STATUS_DEADLINE; a call to a server ends then, and
+its record fails with DEADLINE_EXCEEDED.
+
 Exit codes: 0 all done; 1 some records failed; 2 wrong usage, or the command could
 not start or read and write its files; 130 interrupted: what was under way was
 finished and written (a second interrupt does not wait).`
 
 // recordFlags are the flags of commands over records.
 type recordFlags struct {
-	in, out           string
-	resume            bool
-	parallel          int
-	timeout           time.Duration
-	quiet, noProgress bool
+	in, out    string
+	resume     bool
+	parallel   int
+	timeout    time.Duration
+	noProgress bool
 }
 
 func (f *recordFlags) add(flags *pflag.FlagSet) {
@@ -54,7 +59,7 @@ func (f *recordFlags) add(flags *pflag.FlagSet) {
 	// wait for the model.
 	flags.IntVar(&f.parallel, "parallel", 2*runtime.GOMAXPROCS(0), "records that are scored at once")
 	flags.DurationVar(&f.timeout, "timeout", 0, "how long one record may take, with the wait for a server that is full or away; 0 means no limit here (a server has one for each call)")
-	flags.BoolVar(&f.quiet, "quiet", false, "write nothing on standard error but why the command could not run")
+	flags.Bool(quiet, false, "write nothing on standard error but why the command could not run")
 	flags.BoolVar(&f.noProgress, "no-progress", false, "draw no progress bar (none is drawn if standard error is no terminal)")
 }
 
@@ -83,7 +88,7 @@ func (a *app) runRecords(ctx context.Context, f recordFlags, maxLine int, handle
 		MaxLine: maxLine,
 		Earlier: earlier,
 		Done: func(line int, failure *plumblinev1.ItemError) {
-			if failure != nil && !f.quiet {
+			if failure != nil {
 				bar.Println(fmt.Sprintf("line %d: %s", line, failure.GetMessage()))
 			}
 			bar.Add()
@@ -93,7 +98,7 @@ func (a *app) runRecords(ctx context.Context, f recordFlags, maxLine int, handle
 	if err := errors.Join(err, out.Close()); err != nil {
 		return err
 	}
-	return a.outcome(f, summary)
+	return a.outcome(summary)
 }
 
 // output opens the output, with what an earlier run has left in it.
@@ -115,7 +120,7 @@ func (a *app) output(f recordFlags) (out io.WriteCloser, earlier records.Summary
 }
 
 func (a *app) bar(f recordFlags) *progress.Bar {
-	draw := !f.quiet && !f.noProgress && progress.IsTerminal(a.err)
+	draw := !f.noProgress && progress.IsTerminal(a.err)
 	total := progress.Unknown
 	if draw {
 		if lines, known := files.CountLines(f.in, records.Count); known {
@@ -126,11 +131,9 @@ func (a *app) bar(f recordFlags) *progress.Bar {
 }
 
 // outcome turns what a run did into the command's end.
-func (a *app) outcome(f recordFlags, summary records.Summary) error {
+func (a *app) outcome(summary records.Summary) error {
 	say := func(format string, args ...any) {
-		if !f.quiet {
-			fmt.Fprintf(a.err, "plumbline: "+format+"\n", args...)
-		}
+		fmt.Fprintf(a.err, "plumbline: "+format+"\n", args...)
 	}
 	switch {
 	case summary.Interrupted:

@@ -38,7 +38,7 @@ func TestResumeAfterKills(t *testing.T) {
 			fmt.Fprintf(&input, `{"id":"%d","inputs":{"verbalized":%v}}`+"\n", i, float64(i%100)/100)
 		}
 	}
-	write(t, in, input.String())
+	writeFile(t, in, input.String())
 	uninterrupted := plumbline(t, "", decisions(in, whole)...)
 	want := read(t, whole)
 
@@ -81,7 +81,7 @@ func TestResume(t *testing.T) {
 	)
 	folder := t.TempDir()
 	in, whole := filepath.Join(folder, "in.jsonl"), filepath.Join(folder, "whole.jsonl")
-	write(t, in, records)
+	writeFile(t, in, records)
 	if got := plumbline(t, "", decisions(in, whole)...); got.code != 1 {
 		t.Fatalf("%+v", got)
 	}
@@ -98,7 +98,7 @@ func TestResume(t *testing.T) {
 		"all of it":      lines[0] + lines[1] + lines[2] + "\n",
 	} {
 		out := filepath.Join(folder, name)
-		write(t, out, left)
+		writeFile(t, out, left)
 		got := plumbline(t, records, decisions("-", out, "--resume")...)
 		if text := read(t, out); got.code != 1 || !strings.Contains(got.stderr, "1 of 3 records failed") || !bytes.Equal(text, read(t, whole)) {
 			t.Errorf("%s: %+v, %s", name, got, text)
@@ -116,9 +116,9 @@ func TestResumeRefusesWhatItCannotGoOnWith(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()
 	in, long, packed := filepath.Join(folder, "in.jsonl"), filepath.Join(folder, "long.jsonl"), filepath.Join(folder, "out.jsonl.gz")
-	write(t, in, `{"id":"0"}`+"\n\n")
-	write(t, long, "{}\n{}\n")
-	write(t, packed, "packed")
+	writeFile(t, in, `{"id":"0"}`+"\n\n")
+	writeFile(t, long, "{}\n{}\n")
+	writeFile(t, packed, "packed")
 	for name, test := range map[string]struct {
 		out, says string
 	}{
@@ -136,13 +136,6 @@ func TestResumeRefusesWhatItCannotGoOnWith(t *testing.T) {
 		if after, _ := os.ReadFile(test.out); !bytes.Equal(before, after) {
 			t.Errorf("%s was changed to %q", name, after)
 		}
-	}
-}
-
-func write(t *testing.T, name, text string) {
-	t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
 

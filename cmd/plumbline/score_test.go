@@ -250,3 +250,18 @@ func TestScoreWithTheModel(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+func TestQuietTakesTheLogToo(t *testing.T) {
+	t.Parallel()
+	const input = `{"evidence":[{"text":"x"}],"answer":"The bridge opened in 1932."}`
+	arguments := []string{"score", "grounding", "--verifiers", "away=grpc://127.0.0.1:1", "--verifier-default", "away"}
+	if got := plumbline(t, input, arguments...); got.code != 0 || !strings.Contains(got.stderr, "the verifier failed") {
+		t.Errorf("%+v", got)
+	}
+	if got := plumbline(t, input, append(arguments, "--quiet")...); got.code != 0 || got.stderr != "" || len(got.lines()) != 1 {
+		t.Errorf("--quiet: %+v", got)
+	}
+	if got := plumbline(t, input, append(arguments, "--quiet", "--in", "nowhere.jsonl")...); got.code != 2 || !strings.Contains(got.stderr, "nowhere.jsonl") {
+		t.Errorf("--quiet that cannot run: %+v", got)
+	}
+}

@@ -60,13 +60,17 @@ func call[Req, Res any](
 	for start := time.Now(); ; {
 		if c.places.Acquire(ctx, 1) != nil {
 			if refusal == nil {
-				refusal = status.Error(status.FromContextError(ctx.Err()).Code(), "the server had no place for the call in time")
+				refusal = fault.New(fault.From(ctx.Err()).Reason, "the server had no place for the call in time").Status().Err()
 			}
 			return nil, refusal
 		}
 		response, err := rpc(ctx, request)
 		delay, refused := refusalOf(err)
 		c.leave(err == nil, refused && status.Code(err) == codes.ResourceExhausted)
+		if sent := statusOf(err); sent.Code() == codes.DeadlineExceeded && len(sent.Details()) == 0 {
+			// gRPC's words tell of how it ended the stream.
+			return nil, fault.New(fault.DeadlineExceeded, "the server did not answer in time").Status().Err()
+		}
 		if !refused {
 			return response, err
 		}

@@ -98,6 +98,38 @@ func TestCallsThatWouldFailAgainAreMadeOnce(t *testing.T) {
 	}
 }
 
+func TestCallsThatAreLateHaveAReason(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		full := true
+		client := remote.Options{Parallel: 2}.NewClient(server(func(ctx context.Context) error {
+			if full {
+				full = false
+				return refusal(fault.Overloaded, 0)
+			}
+			<-ctx.Done()
+			return status.Error(codes.DeadlineExceeded, "stream terminated by RST_STREAM with error code: CANCEL")
+		}))
+		got := make(chan string, 3)
+		for range cap(got) { // one is refused, one is late, and one waits for the other place
+			go func() {
+				item := remote.Item(decide(ctx, client))
+				got <- item.GetReason() + ": " + item.GetMessage()
+			}()
+		}
+		ends := []string{<-got, <-got, <-got}
+		slices.Sort(ends)
+		if want := []string{
+			"DEADLINE_EXCEEDED: the server did not answer in time",
+			"DEADLINE_EXCEEDED: the server had no place for the call in time",
+			"OVERLOADED: the server's words",
+		}; !slices.Equal(ends, want) {
+			t.Errorf("got %q", ends)
+		}
+	})
+}
+
 func TestTheDeadlineEndsWithTheServersWords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
