@@ -98,7 +98,8 @@ func serving(t *testing.T, arguments ...string) (running *conversation, addr str
 	t.Helper()
 	orttest.Library(t)
 	running = talk(t, append([]string{"serve", "--http-addr", ""}, arguments...)...)
-	return running, running.until(t, grpcAt)
+	addr = running.until(t, grpcAt)
+	return running, addr
 }
 
 func TestNoRecordFailsWhileTheServerIsFull(t *testing.T) {

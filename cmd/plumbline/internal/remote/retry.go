@@ -115,7 +115,8 @@ func (c *caller) leave(well, full bool) {
 		c.withheld++
 		c.well, free = 0, 0
 	case well && c.withheld > 0:
-		if c.well++; c.well == callsBeforeGrowth {
+		c.well++
+		if c.well == callsBeforeGrowth {
 			c.withheld--
 			c.well, free = 0, 2
 		}

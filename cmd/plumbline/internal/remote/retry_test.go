@@ -64,7 +64,8 @@ func TestCallsAreMadeAgainUntilTheServerTakesThem(t *testing.T) {
 						t.Errorf("call %d came %v after the one before", calls, now.Sub(last))
 					}
 					last = time.Now()
-					if calls++; calls <= refused {
+					calls++
+					if calls <= refused {
 						return test.err
 					}
 					return nil
