@@ -143,7 +143,7 @@ def test_a_pupil_comes_nearer_to_the_mean_of_its_teachers(data: Path, tmp_path: 
         made = model.start("minilm", TINY.pooling, Path())
         made.out.bias.data[0] = 4 * seed  # opinions that differ
         model.save(made, tmp_path / name)
-    recipe = replace(TINY, init="one", teachers=("one", "two"), examples=200, rate=1e-3)
+    recipe = replace(TINY, init="one", teachers={"one": 1, "two": 1}, examples=200, rate=1e-3)
     assert recipe.needs() == ("one", "two")
     (tmp_path / "pupil").mkdir()
     run = fit.Run(recipe, data, tmp_path / "pupil", 0, 1)

@@ -133,7 +133,7 @@ class Run:
         self.model.bert.embeddings.word_embeddings.requires_grad_(False)
         for layer in self.model.bert.encoder.layer[: recipe.frozen_layers]:
             layer.requires_grad_(False)
-        self.teachers = [models.start(name, recipe.pooling, out.parent).eval() for name in recipe.teachers]
+        self.teachers = [(models.start(name, recipe.pooling, out.parent).eval(), weight) for name, weight in recipe.teachers.items()]
         self.average = models.Verifier(recipe.pooling)
         self.average.load_state_dict(self.model.state_dict())
         head = [*self.model.dense.parameters(), *self.model.out.parameters()]
@@ -247,9 +247,9 @@ class Run:
 
     @torch.no_grad()
     def _taught(self, batch: Batch) -> Tensor:
-        """The mean of the teachers' logits."""
-        answers = [teacher(batch.input_ids, batch.attention_mask, batch.token_type_ids) for teacher in self.teachers]
-        return torch.stack(answers).mean(dim=0)
+        """The mean of the teachers' logits, by their weights."""
+        inputs = (batch.input_ids, batch.attention_mask, batch.token_type_ids)
+        return sum(weight * teacher(*inputs) for teacher, weight in self.teachers) / sum(self.recipe.teachers.values())
 
     def _sync(self, totals: Tensor) -> None:
         """Sums the gradients over the processes and divides by the examples."""

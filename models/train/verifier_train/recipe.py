@@ -26,9 +26,10 @@ class Recipe:
     """Other recipes, of the same head and one's init the other, whose weights
     are averaged in place of training (Wortsman et al. 2022, Model soups)."""
 
-    teachers: tuple[str, ...] = ()
-    """Other recipes, of the same head: what a pair should score is then the mean of
-    their logits, whatever its label (Hinton et al. 2015, Distilling the knowledge)."""
+    teachers: dict[str, float] = field(default_factory=dict)
+    """Other recipes, of the same head, with weights: what a pair should score is then
+    the weighted mean of their logits, whatever its label (Hinton et al. 2015,
+    Distilling the knowledge in a neural network)."""
 
     # Optimisation.
     rate: float = 1.5e-4
