@@ -3,6 +3,7 @@ package server_test
 import (
 	"bytes"
 	"compress/gzip"
+	"context"
 	"errors"
 	"io"
 	"net/http"
@@ -19,6 +20,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/protobuf/proto"
 
+	"plumbline/internal/testwait"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/proto/plumbline/v1/plumblinev1connect"
 	"plumbline/scorers/entail/entailtest"
@@ -272,6 +274,23 @@ func TestACallWithoutADeadlineGetsOne(t *testing.T) {
 		if err != nil || res.GetClaims()[0].GetStatus() != plumblinev1.Status_STATUS_DEADLINE {
 			t.Errorf("%s: got %.500v, %v", c.name, res, err)
 		}
+	}
+}
+
+// TestWhatIsKnownAtTheClientsDeadlineReachesIt: the client hangs up at its deadline.
+func TestWhatIsKnownAtTheClientsDeadlineReachesIt(t *testing.T) {
+	blocking := entailtest.NewBlocking(entailtest.Overlap())
+	r := run(t, settings(), server.Options{Engine: &engine{Verifier: blocking}})
+	defer blocking.Release()
+	for _, c := range everywhere[plumblinev1.ScoreGroundingRequest, plumblinev1.ScoreGroundingResponse](r, scoreGrounding) {
+		patience := 100 * time.Millisecond
+		testwait.For(t, c.name+": a reply before the deadline", func() bool {
+			patience *= 2 // a tenth of it is for the reply, on a machine that may be busy
+			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			defer cancel()
+			res, err := c.call(ctx, groundingRequest("Paris is in France."))
+			return err == nil && res.GetClaims()[0].GetStatus() == plumblinev1.Status_STATUS_DEADLINE
+		})
 	}
 }
 

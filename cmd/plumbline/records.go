@@ -34,9 +34,9 @@ unfinished last line is cut, as many records are passed over as the file has lin
 and the rest is appended. A record that failed has a line and is not tried again.
 
 With --addr a record that the server is too full for, or away, is sent again until
---timeout, and without one for as long as it takes. In this process the values that
-are not known within --timeout say STATUS_DEADLINE; a call to a server ends then, and
-its record fails with DEADLINE_EXCEEDED.
+--timeout, and without one for as long as it takes. Values that are not known within
+--timeout say STATUS_DEADLINE; a record that no server has taken by then fails with
+DEADLINE_EXCEEDED.
 
 Exit codes: 0 all done; 1 some records failed; 2 wrong usage, or the command could
 not start or read and write its files; 130 interrupted: what was under way was

@@ -186,11 +186,20 @@ func (p *Policy) tracked(ctx context.Context, handle func(context.Context) error
 	return fault.Guard(func() error { return handle(ctx) })
 }
 
-// deadline gives a unary call its deadline.
+// toReply is the part of the client's time that is kept for the reply, up to mostToReply.
+const (
+	toReply     = 0.1
+	mostToReply = 100 * time.Millisecond
+)
+
+// deadline gives a unary call its deadline. It comes a little before the client's own:
+// what is known by then, and that the rest is not, must still reach the client, which
+// hangs up at its deadline.
 func (p *Policy) deadline(ctx context.Context) (context.Context, context.CancelFunc) {
-	limit := p.limits.MaxDeadline
-	if _, ok := ctx.Deadline(); !ok {
-		limit = p.limits.DefaultDeadline
+	limit := p.limits.DefaultDeadline
+	if clients, ok := ctx.Deadline(); ok {
+		left := time.Until(clients)
+		limit = min(left-min(time.Duration(toReply*float64(left)), mostToReply), p.limits.MaxDeadline)
 	}
 	return context.WithTimeout(ctx, limit)
 }
