@@ -117,12 +117,16 @@ func openVerifiers(ctx context.Context, cfg config.Config, opts Options, m *metr
 		return compareTrueFirst(a == cfg.Verifier.Default, b == cfg.Verifier.Default)
 	})
 	var set verifierSet
+	given := opts.Engine
 	defer func() {
-		if err != nil {
-			err = errors.Join(err, set.close())
+		if err == nil {
+			return
+		}
+		err = errors.Join(err, set.close())
+		if given != nil {
+			err = errors.Join(err, given.Close())
 		}
 	}()
-	given := opts.Engine
 	for _, name := range names {
 		v := &member{name: name, config: all[name], metrics: m.Verifier(name), log: log}
 		v.scheme, _, _ = strings.Cut(v.config.Address, ":")
@@ -143,8 +147,12 @@ func openVerifiers(ctx context.Context, cfg config.Config, opts Options, m *metr
 		set = append(set, v)
 		log.Debug("a verifier is open", "verifier", name, "scheme", v.scheme)
 	}
-	if given != nil {
-		err = given.Close() // nobody can ask it
+	if given != nil { // nobody can ask it
+		unasked := given
+		given = nil
+		if err = unasked.Close(); err != nil {
+			return set, err
+		}
 	}
 	for _, v := range set {
 		for _, name := range v.config.Fallback {

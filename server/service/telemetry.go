@@ -55,7 +55,8 @@ func (s *Service) turn(ctx context.Context, req *plumblinev1.ObserveRequest) (te
 	part(ctx, parts, "retrieval", req.GetRetrieval(), s.scoreRetrieval, &turn.Retrieval)
 	part(ctx, parts, "grounding", req.GetGrounding(), s.scoreGrounding, &turn.Grounding)
 	part(ctx, parts, "confidence", req.GetConfidence(), s.scoreConfidence, &turn.Confidence)
-	return turn, parts.Wait()
+	err := parts.Wait() // before turn is read
+	return turn, err
 }
 
 // part starts one part of a turn, if it was asked for.
