@@ -18,7 +18,8 @@ type evaluation struct {
 	// gate is the policy; nil for a score.
 	gate *gate.Gate
 	// score is the signal's name; below says that its positives are the low
-	// ones. Oriented scores at or above threshold count as predicted positive.
+	// ones. Scores at threshold and on the positives' side of it count as
+	// predicted positive.
 	score      string
 	below      bool
 	threshold  float64
@@ -46,7 +47,7 @@ func Evaluate(ctx context.Context, d *Data, m *plumblinev1.EvaluateOptions, g Ga
 		resampling: stats.Resampling{Draws: cmp.Or(int(m.GetBootstrap()), 1000), Seed: m.GetSeed()}, bins: cmp.Or(int(m.GetBins()), 15), folds: cmp.Or(int(m.GetFolds()), 5),
 	}
 	if m.Threshold != nil {
-		e.threshold = orient(m.GetThreshold(), !e.below)
+		e.threshold = m.GetThreshold()
 	}
 	response := &plumblinev1.EvaluateResponse{}
 	index := selectLabelled(d, m.GetSplit(), response)
@@ -168,7 +169,7 @@ func (e evaluation) measureScore(ctx context.Context, index []int) (Figures, int
 	}
 	fired := make([]bool, len(values))
 	for i, v := range values {
-		fired[i] = v >= e.threshold
+		fired[i] = v >= orient(e.threshold, !e.below)
 	}
 	decisions, err := MeasureDecisions(ctx, fired, labels, e.resampling)
 	if err != nil {

@@ -438,3 +438,35 @@ func TestSignalsThatThePolicyCannotReadAreWarnedOf(t *testing.T) {
 		t.Errorf("any other name is free: %v, %v", r, err)
 	}
 }
+
+// A score is cut at 0.5 unless said otherwise, on the side that is asked for:
+// each of two scores on its own.
+func TestScoresAreCutAtOneHalfInTheirOwnDirection(t *testing.T) {
+	var d calibration.Data
+	for i := range 100 {
+		label := i < 30
+		low := 0.6
+		if label {
+			low = 0.4
+		}
+		if err := d.Add(calibration.Record{ID: fmt.Sprint(i), Label: &label, Signals: map[string]float64{"low": low, "high": 1 - low}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, options := range map[string]*plumblinev1.EvaluateOptions{
+		"by default":             {},
+		"as asked":               {Threshold: proto.Float64(0.5)},
+		"between the two scores": {Threshold: proto.Float64(0.55)},
+	} {
+		options.Score, options.Below, options.AgainstScore, options.Bootstrap = "low", true, "high", 2
+		r, err := calibration.Evaluate(t.Context(), &d, options, calibration.Gates{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for which, metrics := range map[string]map[string]*plumblinev1.Estimate{"first": r.GetMetrics(), "second": r.GetAgainstMetrics()} {
+			if got := metrics["accuracy"].GetValue(); got != 1 {
+				t.Errorf("%s, the %s: accuracy %v, want 1", name, which, got)
+			}
+		}
+	}
+}
