@@ -73,44 +73,43 @@ func wantStatus(t *testing.T, err error, want plumblinev1.Status) {
 }
 
 // Worked values of TARG's rule: ties are not retrieved, and 1 − 0.7 does not
-// trip over its binary form.
-func TestBudgetQuantile(t *testing.T) {
+// trip over its binary form. The threshold lies between two scores, so that the
+// last bit of either does not matter.
+func TestBudget(t *testing.T) {
 	for _, c := range []struct {
 		scores    []float64
 		budget    float64
-		tau, rate float64
+		tau, next float64
+		fired     int
 	}{
-		{[]float64{0.01, 0.02, 0.03, 0.04, 0.05}, 0.4, 0.03, 0.4},
-		{[]float64{0.01, 0.03, 0.03, 0.03, 0.05}, 0.4, 0.03, 0.2},
-		{[]float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}, 0.7, 0.3, 0.7},
+		{[]float64{0.01, 0.02, 0.03, 0.04, 0.05}, 0.4, 0.03, 0.04, 2},
+		{[]float64{0.01, 0.03, 0.03, 0.03, 0.05}, 0.4, 0.03, 0.05, 1},
+		{[]float64{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1}, 0.7, 0.3, 0.4, 7},
 	} {
-		tau, err := calibration.BudgetQuantile(c.scores, c.budget)
-		if err != nil || tau != c.tau {
-			t.Errorf("tau = %v, %v, want %v", tau, err, c.tau)
-		}
-		fired := 0
-		for _, s := range c.scores {
-			if s > tau {
-				fired++
-			}
-		}
-		if rate := float64(fired) / float64(len(c.scores)); rate != c.rate {
-			t.Errorf("rate = %v, want %v", rate, c.rate)
+		got, err := calibration.Budget(candidates(t, c.scores, make([]bool, len(c.scores))), c.budget)
+		if err != nil || got.Fired != c.fired || math.Abs(got.Threshold-(c.tau+c.next)/2) > 1e-12 {
+			t.Errorf("%+v, %v, want %d fired between %v and %v", got, err, c.fired, c.tau, c.next)
 		}
 	}
+	_, err := calibration.Budget(candidates(t, []float64{1}, []bool{true}), 1)
+	wantStatus(t, err, plumblinev1.Status_STATUS_INVALID_INPUT)
 }
 
 func TestBudgetIsNeverExceeded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		scores := rapid.SliceOfN(rapid.Float64Range(0, 1), 1, 50).Draw(t, "scores")
 		budget := rapid.Float64Range(0, 0.99).Draw(t, "budget")
-		tau, err := calibration.BudgetQuantile(scores, budget)
+		all, err := calibration.Candidates(scores, make([]bool, len(scores)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := calibration.Budget(all, budget)
 		if err != nil {
 			t.Fatal(err)
 		}
 		fired := 0
 		for _, s := range scores {
-			if s > tau {
+			if s > got.Threshold {
 				fired++
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"gonum.org/v1/gonum/mat"
 
 	"plumbline/scorers/calibration/stats"
+	"plumbline/scorers/gate"
 	"plumbline/scorers/score"
 )
 
@@ -307,7 +308,8 @@ func SetFloors(ctx context.Context, d *Data, verdicts []Verdict, o Options) erro
 			v.Kept, v.Reason = false, "passes the bar, but risk control bounds one score; combine several by a logistic regression"
 			continue
 		}
-		floor, err := o.threshold(d, index, func(i int) (float64, bool) {
+		_, _, present := d.column(v.Signal, index) // where it is missing its floor says nothing
+		floor, err := o.threshold(d, present, func(i int) (float64, bool) {
 			value, ok := d.Signal(v.Signal, i)
 			return orient(value, v.PositiveIsHigh), ok
 		}, o.orientedGrid(v.PositiveIsHigh))
@@ -342,14 +344,17 @@ func noneKept(verdicts []Verdict) error {
 
 func (o Options) orientedGrid(positiveIsHigh bool) []float64 { return Orient(o.Grid, positiveIsHigh) }
 
-// threshold applies the method to the oriented score of those of the given
-// records that have it.
+// threshold applies the method to the oriented score of the given records. A
+// record that lacks the score fires whatever the threshold, as it does by the
+// policy.
 func (o Options) threshold(d *Data, index []int, oriented func(int) (float64, bool), grid []float64) (Candidate, error) {
 	var scores, gains []float64
-	var labels []bool
+	var labels, lacking []bool // lacking are the labels of those that lack the score
 	for _, i := range index {
 		s, ok := oriented(i)
+		positive, _ := d.Label(i)
 		if !ok {
+			lacking = append(lacking, positive)
 			continue
 		}
 		if o.Method == MethodGain {
@@ -359,7 +364,6 @@ func (o Options) threshold(d *Data, index []int, oriented func(int) (float64, bo
 			}
 			gains = append(gains, gain)
 		}
-		positive, _ := d.Label(i)
 		scores, labels = append(scores, s), append(labels, positive)
 	}
 	switch o.Method {
@@ -368,18 +372,15 @@ func (o Options) threshold(d *Data, index []int, oriented func(int) (float64, bo
 			return Candidate{}, score.MissingInput("no record has the outcomes of both arms %q and %q", o.Never, o.Always)
 		}
 		return BestGain(scores, gains, labels, grid)
-	case MethodBudget:
-		tau, err := BudgetQuantile(scores, o.Target)
-		if err != nil {
-			return Candidate{}, err
-		}
-		return at(tau, scores, labels), nil
 	case MethodRiskControl:
 		return o.controlled(scores, labels)
 	}
 	candidates, err := Candidates(scores, labels)
 	if err != nil {
 		return Candidate{}, err
+	}
+	for i := range candidates {
+		candidates[i].alsoFiring(lacking)
 	}
 	switch o.Method {
 	case MethodYouden:
@@ -388,6 +389,8 @@ func (o Options) threshold(d *Data, index []int, oriented func(int) (float64, bo
 		return TargetRecall(candidates, o.Target)
 	case MethodTargetPrecision:
 		return TargetPrecision(candidates, o.Target)
+	case MethodBudget:
+		return Budget(candidates, o.Target)
 	default:
 		return Candidate{}, score.InvalidInput("unknown threshold method %d", o.Method)
 	}
@@ -496,7 +499,7 @@ func FitClassifier(ctx context.Context, d *Data, verdicts []Verdict, o Options) 
 		c.Terms[j].Weight = model.Weights[j]
 	}
 	c.Intercept = model.Intercept
-	c.Floor, err = o.threshold(d, bounding, func(i int) (float64, bool) { return c.Probability(d, i), true }, o.Grid)
+	c.Floor, err = o.threshold(d, bounding, func(i int) (float64, bool) { return c.Probability(d, i) }, o.Grid)
 	return c, err
 }
 
@@ -511,13 +514,17 @@ func (c Classifier) row(d *Data, i int) []float64 {
 	return x
 }
 
-// Probability returns P(positive) of a record, in [0, 1].
-func (c Classifier) Probability(d *Data, i int) float64 {
-	weights := make([]float64, len(c.Terms))
-	for j, t := range c.Terms {
-		weights[j] = t.Weight
+// Probability returns P(positive) of a record, in [0, 1], to the last bit as the
+// policy computes it. A record that has none of the signals has none.
+func (c Classifier) Probability(d *Data, i int) (p float64, ok bool) {
+	logit := c.Intercept
+	for _, t := range c.Terms {
+		if v, has := d.Signal(t.Signal, i); has {
+			logit += gate.Contribution(v, t.Mean, t.Deviation, t.Weight)
+			ok = true
+		}
 	}
-	return stats.Logistic{Weights: weights, Intercept: c.Intercept}.Predict(c.row(d, i))
+	return gate.Sigmoid(logit), ok
 }
 
 // strongest returns the kept signal that separates best; verdicts come with the
@@ -556,10 +563,7 @@ func FitCalibrated(ctx context.Context, d *Data, verdicts []Verdict, o Options) 
 		Terms:     []Standardised{{Signal: v.Signal, Deviation: 1, Weight: platt.Slope}},
 		Intercept: platt.Intercept,
 	}
-	c.Floor, err = o.threshold(d, bounding, func(i int) (float64, bool) {
-		value, ok := d.Signal(v.Signal, i)
-		return platt.Predict(value), ok
-	}, o.Grid)
+	c.Floor, err = o.threshold(d, bounding, func(i int) (float64, bool) { return c.Probability(d, i) }, o.Grid)
 	return c, err
 }
 

@@ -63,6 +63,14 @@ func (c Candidate) EscalationRate() float64 { return share(c.Fired, c.N) }
 // if none fired.
 func (c Candidate) Precision() float64 { return share(c.Caught, c.Fired) }
 
+// alsoFiring adds records of these labels on which the rule fires whatever the
+// threshold.
+func (c *Candidate) alsoFiring(labels []bool) {
+	positives := countRouted(labels)
+	c.Fired, c.Caught = c.Fired+len(labels), c.Caught+positives
+	c.N, c.Positives = c.N+len(labels), c.Positives+positives
+}
+
 func share(part, whole int) float64 {
 	if whole == 0 {
 		return 0
@@ -236,22 +244,24 @@ func checkShare(name string, v float64) error {
 // binary fractions such as 0.7 are a little off, hence the slack.
 func countAtLeast(part float64, n int) int { return int(math.Ceil(float64(n)*part - 1e-9)) }
 
-// BudgetQuantile returns TARG's threshold (Wang et al., 2026) for a budget ρ in
-// [0, 1): the least observed score whose empirical distribution reaches 1 − ρ.
-// The rule fires on at most the share ρ of the data; fewer where scores tie.
-func BudgetQuantile(oriented []float64, budget float64) (float64, error) {
+// countAtMost returns the greatest whole number that is at most the given share
+// of n.
+func countAtMost(part float64, n int) int { return int(math.Floor(float64(n)*part + 1e-9)) }
+
+// Budget returns the threshold that fires most among those that fire on at most
+// the share budget of the records, in [0, 1): TARG's quantile (Wang et al.,
+// 2026). It fires on fewer where scores tie.
+func Budget(candidates []Candidate, budget float64) (Candidate, error) {
 	if !(budget >= 0 && budget < 1) {
-		return 0, score.InvalidInput("the budget must be in [0, 1), got %g", budget)
+		return Candidate{}, score.InvalidInput("the budget must be in [0, 1), got %g", budget)
 	}
-	if len(oriented) == 0 {
-		return 0, score.TooFew("needs 1 record, got 0")
+	c, ok := best(candidates, func(c Candidate) (float64, bool) {
+		return float64(c.Fired), c.Fired <= countAtMost(budget, c.N)
+	})
+	if !ok {
+		return Candidate{}, score.NotApplicable("every threshold fires on more than the share %g of this data, where the score is missing", budget)
 	}
-	sorted := slices.Clone(oriented)
-	slices.Sort(sorted)
-	if math.IsNaN(sorted[0]) || math.IsInf(sorted[0], 0) || math.IsInf(sorted[len(sorted)-1], 0) {
-		return 0, score.InvalidInput("a score is not a finite number")
-	}
-	return sorted[max(1, countAtLeast(1-budget, len(sorted)))-1], nil
+	return c, nil
 }
 
 // Controlled is a commit rule with a bounded risk.

@@ -23,6 +23,19 @@ type logisticTerm struct {
 	mean, stddev, weight float64
 }
 
+// Contribution returns what an input adds to the logit of a logistic rule. With
+// Sigmoid it is exported for those who set thresholds on the probability: another
+// way to compute it may differ in the last bit, and then all records of one score
+// fall on the other side of a threshold.
+func Contribution(value, mean, stddev, weight float64) float64 {
+	// The conversions forbid fused multiply-add, which some processors have and
+	// which would round differently there.
+	return float64(weight * float64((value-mean)/stddev))
+}
+
+// Sigmoid returns 1 / (1 + e^−z), in [0, 1]; 0 where the power overflows.
+func Sigmoid(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
+
 // probabilityTerm is the trace's name for the regression's probability.
 const probabilityTerm = "probability"
 
@@ -73,12 +86,10 @@ func (r logisticRule) decide(f *facts) outcome {
 		if v.missing != nil {
 			continue
 		}
-		// The conversions forbid fused multiply-add, which some processors
-		// have and which would round differently there.
-		logit += float64(t.weight * float64((v.number-t.mean)/t.stddev))
+		logit += Contribution(v.number, t.mean, t.stddev, t.weight)
 		out.trace = append(out.trace, Term{Term: f.inputs[t.input].name, Value: v.number, Numeric: true})
 	}
-	p := 1 / (1 + math.Exp(-logit))
+	p := Sigmoid(logit)
 	switch {
 	case len(out.trace) == 0:
 		out.undecided = score.MissingInput("no input of the rule was given")

@@ -27,14 +27,8 @@ func (l Logistic) Predict(x []float64) float64 {
 	return sigmoid(z)
 }
 
-// sigmoid does not overflow on either side.
-func sigmoid(z float64) float64 {
-	if z >= 0 {
-		return 1 / (1 + math.Exp(-z))
-	}
-	e := math.Exp(z)
-	return e / (1 + e)
-}
+// sigmoid is 0 where the power overflows.
+func sigmoid(z float64) float64 { return 1 / (1 + math.Exp(-z)) }
 
 // FitLogistic fits by Newton's method the weights that minimise
 // ½‖w‖² + c·Σ log-loss, scikit-learn's objective with its parameter C. A row of x
