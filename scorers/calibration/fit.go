@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sort"
 
 	"gonum.org/v1/gonum/mat"
 
@@ -286,16 +287,29 @@ func mostCorrelated(d *Data, name string, kept []string, index []int) (with stri
 	return with, r
 }
 
-// SetFloors gives every kept signal its threshold by the method. A signal for
-// which none is attainable is dropped with the reason. Risk control keeps the
-// strongest signal alone: bounds of several do not add up to one of their
-// combination.
+// SetFloors gives the kept signals their thresholds by the method. Youden's point
+// is each signal's own. What other methods promise is promised of the policy,
+// which fires if any signal does, so that they set all floors together. Risk
+// control, which bounds one score, and a grid, which is in the unit of one, keep
+// the strongest signal alone.
 func SetFloors(ctx context.Context, d *Data, verdicts []Verdict, o Options) error {
 	index, err := o.bounding(ctx, d)
 	if err != nil {
 		return err
 	}
-	controlled := false
+	first, err := strongest(verdicts)
+	if err != nil {
+		return err
+	}
+	switch {
+	case o.Method == MethodRiskControl:
+		keepAlone(verdicts, first, "risk control bounds one score; combine several by a logistic regression")
+	case o.Method == MethodGain && len(o.Grid) > 0:
+		keepAlone(verdicts, first, "a grid is in the unit of one signal")
+	case o.Method != MethodYouden:
+		return o.setTogether(ctx, d, verdicts, index)
+	}
+	var unattainable error
 	for i := range verdicts {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -304,25 +318,93 @@ func SetFloors(ctx context.Context, d *Data, verdicts []Verdict, o Options) erro
 		if !v.Kept {
 			continue
 		}
-		if controlled {
-			v.Kept, v.Reason = false, "passes the bar, but risk control bounds one score; combine several by a logistic regression"
-			continue
-		}
 		_, _, present := d.column(v.Signal, index) // where it is missing its floor says nothing
-		floor, err := o.threshold(d, present, func(i int) (float64, bool) {
+		v.Floor, err = o.threshold(d, present, func(i int) (float64, bool) {
 			value, ok := d.Signal(v.Signal, i)
 			return orient(value, v.PositiveIsHigh), ok
 		}, o.orientedGrid(v.PositiveIsHigh))
 		if err != nil {
-			v.Kept, v.Reason = false, score.Reason(err).Reason
+			v.drop(score.Reason(err).Reason)
+			unattainable = err
 			continue
 		}
-		floor.Threshold = orient(floor.Threshold, v.PositiveIsHigh)
-		v.Floor = floor
-		controlled = o.Method == MethodRiskControl
+		v.Floor.Threshold = orient(v.Floor.Threshold, v.PositiveIsHigh)
 	}
-	if !slices.ContainsFunc(verdicts, func(v Verdict) bool { return v.Kept }) {
-		return noneKept(verdicts)
+	if _, err := strongest(verdicts); err != nil {
+		return unattainable
+	}
+	return nil
+}
+
+func (v *Verdict) drop(reason string) { v.Kept, v.Reason = false, reason }
+
+// keepAlone drops all kept signals but one.
+func keepAlone(verdicts []Verdict, alone *Verdict, reason string) {
+	for i := range verdicts {
+		if v := &verdicts[i]; v.Kept && v != alone {
+			v.drop("passes the bar, but " + reason)
+		}
+	}
+}
+
+// setTogether sets the floors of all kept signals by one level. A precision that
+// is not attainable with all of them may be without the weakest.
+func (o Options) setTogether(ctx context.Context, d *Data, verdicts []Verdict, index []int) error {
+	var kept []*Verdict // strongest first
+	for i := range verdicts {
+		if verdicts[i].Kept {
+			kept = append(kept, &verdicts[i])
+		}
+	}
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		err := o.setByLevel(d, kept, index)
+		if err == nil {
+			return nil
+		}
+		if o.Method != MethodTargetPrecision || len(kept) == 1 {
+			for _, v := range kept {
+				v.drop(score.Reason(err).Reason)
+			}
+			return err
+		}
+		weakest := kept[len(kept)-1]
+		weakest.drop("passes the bar, but with it " + score.Reason(err).Reason)
+		kept = kept[:len(kept)-1]
+	}
+}
+
+// setByLevel sets the floors where the same share of the records lies past each,
+// of those that have the signal: the level. The least level at which one of a
+// record's signals fires is then a score of the record, and the policy's decision
+// a threshold on that: the method applies to the policy as it does to one signal,
+// and what it promises holds for it on these records.
+func (o Options) setByLevel(d *Data, kept []*Verdict, index []int) error {
+	none := math.Inf(1)
+	levels := slices.Repeat([]float64{none}, d.Len())
+	floors := make([][]Candidate, len(kept))
+	for k, v := range kept {
+		values, labels, present := d.column(v.Signal, index)
+		oriented := Orient(values, v.PositiveIsHigh)
+		var err error
+		if floors[k], err = Candidates(oriented, labels); err != nil {
+			return err
+		}
+		for r, i := range present {
+			firing := sort.Search(len(floors[k]), func(c int) bool { return floors[k][c].Threshold < oriented[r] })
+			levels[i] = min(levels[i], floors[k][firing].EscalationRate())
+		}
+	}
+	chosen, err := o.threshold(d, index, func(i int) (float64, bool) { return -levels[i], levels[i] < none }, nil)
+	if err != nil {
+		return err
+	}
+	for k, v := range kept {
+		beyond := sort.Search(len(floors[k]), func(c int) bool { return -floors[k][c].EscalationRate() <= chosen.Threshold })
+		v.Floor = floors[k][beyond-1] // the first candidate, which never fires, is within every level
+		v.Floor.Threshold = orient(v.Floor.Threshold, v.PositiveIsHigh)
 	}
 	return nil
 }
@@ -612,11 +694,7 @@ func FitIsotonic(ctx context.Context, d *Data, verdicts []Verdict, o Options) er
 	}
 	floor.Threshold = orient(between(quiet, firing), v.PositiveIsHigh)
 	v.Floor = floor
-	for i := range verdicts {
-		if other := &verdicts[i]; other != v && other.Kept {
-			other.Kept, other.Reason = false, "passes the bar, but isotonic regression calibrates one score"
-		}
-	}
+	keepAlone(verdicts, v, "isotonic regression calibrates one score")
 	return nil
 }
 

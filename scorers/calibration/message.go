@@ -159,7 +159,7 @@ func Fit(ctx context.Context, d *Data, m *plumblinev1.FitOptions, provenance *pl
 	response := &plumblinev1.FitResponse{
 		CalibrationSize: uint64(len(calibration)), TestSize: uint64(len(test)),
 	}
-	naming := namingOf(m, o, provenance, response)
+	naming := namingOf(m, provenance, response)
 	if naming.Provenance.DataDigest, err = d.Digest(ctx); err != nil {
 		return nil, err
 	}
@@ -177,6 +177,7 @@ func Fit(ctx context.Context, d *Data, m *plumblinev1.FitOptions, provenance *pl
 		response.Status, response.Reason = missing.Status, missing.Reason
 		return response, nil
 	}
+	policy.Provenance.Method = describeMethod(m, o, len(policy.GetInputs()))
 	response.Policy, response.Status = policy, plumblinev1.Status_STATUS_OK
 	g, warnings, err := gate.Compile(policy, gate.Options{})
 	if err != nil {
@@ -220,14 +221,13 @@ func prepare(ctx context.Context, d *Data, o Options) error {
 	return d.Assign(ctx, o.Share, o.Seed)
 }
 
-func namingOf(m *plumblinev1.FitOptions, o Options, provenance *plumblinev1.Provenance, r *plumblinev1.FitResponse) Naming {
+func namingOf(m *plumblinev1.FitOptions, provenance *plumblinev1.Provenance, r *plumblinev1.FitResponse) Naming {
 	p := &plumblinev1.Provenance{}
 	if provenance != nil {
 		p = proto.CloneOf(provenance)
 	}
 	p.Calibrated, p.DataName, p.Seed = true, m.GetDataName(), m.GetSeed()
 	p.FitSize, p.TestSize, p.VerifierDigest = r.GetCalibrationSize(), r.GetTestSize(), m.GetVerifierDigest()
-	p.Method = describeMethod(m, o)
 	n := Naming{
 		Name: m.GetPolicyName(), Input: InputName, Provenance: p,
 		Then: m.GetThen(), Otherwise: m.GetOtherwise(),
@@ -244,25 +244,30 @@ func namingOf(m *plumblinev1.FitOptions, o Options, provenance *plumblinev1.Prov
 	return n
 }
 
-// describeMethod says for people how a policy was found.
-func describeMethod(m *plumblinev1.FitOptions, o Options) string {
-	combination := "a floor on each signal"
-	switch m.GetCombination() {
-	case plumblinev1.Combination_COMBINATION_LOGISTIC:
+// describeMethod says for people how a policy over so many signals was found, and
+// what holds of it where.
+func describeMethod(m *plumblinev1.FitOptions, o Options, signals int) string {
+	combination := "a floor on one signal"
+	switch {
+	case m.GetCombination() == plumblinev1.Combination_COMBINATION_LOGISTIC:
 		combination = "logistic regression"
-	case plumblinev1.Combination_COMBINATION_PLATT:
+	case m.GetCombination() == plumblinev1.Combination_COMBINATION_PLATT:
 		combination = "Platt's scaling of one signal"
-	case plumblinev1.Combination_COMBINATION_ISOTONIC:
+	case m.GetCombination() == plumblinev1.Combination_COMBINATION_ISOTONIC:
 		combination = "isotonic regression of one signal"
+	case signals > 1 && o.Method == MethodYouden:
+		combination = "a floor on each signal"
+	case signals > 1:
+		combination = fmt.Sprintf("floors on %d signals, set together at one level", signals)
 	}
 	method := "Youden's point"
 	switch m.GetMethod() {
 	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_TARGET_RECALL:
-		method = fmt.Sprintf("recall of at least %g", o.Target)
+		method = fmt.Sprintf("recall of at least %g on the calibration records", o.Target)
 	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_TARGET_PRECISION:
-		method = fmt.Sprintf("precision of at least %g", o.Target)
+		method = fmt.Sprintf("precision of at least %g on the calibration records", o.Target)
 	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_BUDGET_QUANTILE:
-		method = fmt.Sprintf("at most %g of the records fire", o.Target)
+		method = fmt.Sprintf("at most %g of the calibration records fire", o.Target)
 	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_VALIDATION_F1:
 		method = "best F1 of the routed outcomes"
 	case plumblinev1.ThresholdMethod_THRESHOLD_METHOD_COST_SENSITIVE:
