@@ -25,7 +25,7 @@ func compare(ctx context.Context, first, second evaluation, m *plumblinev1.Evalu
 		resampling: stats.Resampling{Draws: cmp.Or(int(m.GetBootstrap()), differenceDraws), Seed: first.resampling.Seed},
 		names:      [2]string{cmp.Or(m.GetPolicy(), m.GetScore()), cmp.Or(m.GetAgainstPolicy(), m.GetAgainstScore())},
 	}
-	if first.gate == nil {
+	if first.policy == nil {
 		_, _, index = first.column(index)
 		_, _, index = second.column(index)
 		if len(index) == 0 {
@@ -77,7 +77,7 @@ type comparison struct {
 
 // measure returns the differences on the given records.
 func (c comparison) measure(ctx context.Context, index []int, group Group) []*plumblinev1.PairedComparison {
-	if c.first.gate != nil {
+	if c.first.policy != nil {
 		return c.policies(ctx, index, group)
 	}
 	return c.scores(ctx, index, group)
@@ -93,8 +93,8 @@ func (c comparison) message(group Group, metric string) *plumblinev1.PairedCompa
 // records are decided rightly.
 func (c comparison) policies(ctx context.Context, index []int, group Group) []*plumblinev1.PairedComparison {
 	labels := c.first.data.labelsOf(index)
-	a, errA := Decide(ctx, c.first.data, index, c.first.gate, InputName)
-	b, errB := Decide(ctx, c.first.data, index, c.second.gate, InputName)
+	a, errA := Decide(ctx, c.first.data, index, c.first.policy, InputName)
+	b, errB := Decide(ctx, c.first.data, index, c.second.policy, InputName)
 	if errA != nil || errB != nil {
 		return nil
 	}

@@ -8,15 +8,14 @@ import (
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/calibration/stats"
-	"plumbline/scorers/gate"
 	"plumbline/scorers/score"
 )
 
 // evaluation is how one policy or score is measured.
 type evaluation struct {
 	data *Data
-	// gate is the policy; nil for a score.
-	gate *gate.Gate
+	// policy is nil for a score.
+	policy Policy
 	// score is the signal's name; below says that its positives are the low
 	// ones. Scores at threshold and on the positives' side of it count as
 	// predicted positive.
@@ -28,9 +27,9 @@ type evaluation struct {
 	folds      int
 }
 
-// Gates are the policies that an evaluation compares; either is nil where the
-// options name none.
-type Gates struct{ Policy, Against *gate.Gate }
+// Policies are those that an evaluation measures and compares; either is nil where
+// the options name none.
+type Policies struct{ Policy, Against Policy }
 
 // Evaluate measures a score, or the policy if the options name one, on every
 // labelled record, in all and by group, and against a second one if they name
@@ -38,12 +37,12 @@ type Gates struct{ Policy, Against *gate.Gate }
 // values lie in [0, 1]; how well Platt's scaling and isotonic regression would
 // calibrate it is measured on folds that they were not fitted on. The work ends
 // with ctx, whose error is then returned.
-func Evaluate(ctx context.Context, d *Data, m *plumblinev1.EvaluateOptions, g Gates) (*plumblinev1.EvaluateResponse, error) {
+func Evaluate(ctx context.Context, d *Data, m *plumblinev1.EvaluateOptions, p Policies) (*plumblinev1.EvaluateResponse, error) {
 	if err := checkEvaluateOptions(m); err != nil {
 		return nil, err
 	}
 	e := evaluation{
-		data: d, gate: g.Policy, score: m.GetScore(), below: m.GetBelow(), threshold: 0.5,
+		data: d, policy: p.Policy, score: m.GetScore(), below: m.GetBelow(), threshold: 0.5,
 		resampling: stats.Resampling{Draws: cmp.Or(int(m.GetBootstrap()), 1000), Seed: m.GetSeed()}, bins: cmp.Or(int(m.GetBins()), 15), folds: cmp.Or(int(m.GetFolds()), 5),
 	}
 	if m.Threshold != nil {
@@ -60,7 +59,7 @@ func Evaluate(ctx context.Context, d *Data, m *plumblinev1.EvaluateOptions, g Ga
 		response.Warnings = append(response.Warnings, warnf("%d of %d records lack the score and are left out", left, len(index)))
 	}
 	response.Groups = e.groups(ctx, index)
-	if e.gate == nil {
+	if e.policy == nil {
 		response.Reliability = e.reliability(ctx, index)
 		response.Curves = e.curves(index)
 	}
@@ -68,7 +67,7 @@ func Evaluate(ctx context.Context, d *Data, m *plumblinev1.EvaluateOptions, g Ga
 		return response, ctx.Err()
 	}
 	second := e
-	second.gate, second.score, second.below = g.Against, m.GetAgainstScore(), m.GetAgainstBelow()
+	second.policy, second.score, second.below = p.Against, m.GetAgainstScore(), m.GetAgainstBelow()
 	if figures, n, err := second.counted(ctx, "figures of the second", 1).measure(ctx, index); err == nil {
 		response.AgainstMetrics = estimates(figures, n)
 	}
@@ -120,7 +119,7 @@ func (e evaluation) column(index []int) (scores []float64, labels []bool, presen
 // counted is the evaluation with the draws of so many measurements as a stage.
 func (e evaluation) counted(ctx context.Context, stage string, measurements int) evaluation {
 	bootstraps := 1
-	if e.gate == nil {
+	if e.policy == nil {
 		bootstraps = 2 // order and decisions
 	}
 	e.resampling = begin(ctx, stage, measurements*bootstraps*e.resampling.Draws).counting(e.resampling, 1)
@@ -136,7 +135,7 @@ func (e evaluation) measure(ctx context.Context, index []int) (Figures, int, err
 	var figures Figures
 	var err error
 	n := len(index)
-	if e.gate != nil {
+	if e.policy != nil {
 		figures, err = e.measurePolicy(ctx, index)
 	} else {
 		figures, n, err = e.measureScore(ctx, index)
@@ -151,7 +150,7 @@ func (e evaluation) measure(ctx context.Context, index []int) (Figures, int, err
 }
 
 func (e evaluation) measurePolicy(ctx context.Context, index []int) (Figures, error) {
-	fired, err := Decide(ctx, e.data, index, e.gate, InputName)
+	fired, err := Decide(ctx, e.data, index, e.policy, InputName)
 	if err != nil {
 		return nil, err
 	}

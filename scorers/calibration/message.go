@@ -191,7 +191,7 @@ func Fit(ctx context.Context, d *Data, m *plumblinev1.FitOptions, provenance *pl
 		return nil, err
 	}
 	response.Warnings = append(response.Warnings, refusals...)
-	e := evaluation{data: d, gate: g, resampling: o.resampling()}
+	e := evaluation{data: d, policy: g, resampling: o.resampling()}
 	if figures, n, err := e.counted(ctx, "figures held out", 1).measure(ctx, test); err == nil {
 		response.Metrics = estimates(figures, n)
 	} else {

@@ -162,7 +162,7 @@ func TestKnownSignalsOfNQ(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]float64{"perplexity": 0.629, "ln_entropy": 0.618, "eigen_score": 0.635} {
-		r, err := calibration.Evaluate(t.Context(), &d, &plumblinev1.EvaluateOptions{Score: name}, calibration.Gates{})
+		r, err := calibration.Evaluate(t.Context(), &d, &plumblinev1.EvaluateOptions{Score: name}, calibration.Policies{})
 		if err != nil || math.Abs(r.GetMetrics()["auroc"].GetValue()-want) > 0.0005 {
 			t.Errorf("%s: AUROC %v, %v, want %v", name, r.GetMetrics()["auroc"], err, want)
 		}

@@ -295,7 +295,7 @@ func TestComparisonOfScoresAndPolicies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r, err := calibration.Evaluate(t.Context(), &d, &plumblinev1.EvaluateOptions{Score: "good", AgainstScore: "bad", Bootstrap: 200}, calibration.Gates{})
+	r, err := calibration.Evaluate(t.Context(), &d, &plumblinev1.EvaluateOptions{Score: "good", AgainstScore: "bad", Bootstrap: 200}, calibration.Policies{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -321,7 +321,7 @@ func TestComparisonOfScoresAndPolicies(t *testing.T) {
 		}
 	}
 	r, err = calibration.Evaluate(t.Context(), &d, &plumblinev1.EvaluateOptions{Policy: "good", AgainstPolicy: "bad", Bootstrap: 200, Split: plumblinev1.Split_SPLIT_TEST},
-		calibration.Gates{Policy: policies["good"], Against: policies["bad"]})
+		calibration.Policies{Policy: policies["good"], Against: policies["bad"]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -337,7 +337,7 @@ func TestComparisonOfScoresAndPolicies(t *testing.T) {
 	if tested != 3 {
 		t.Errorf("%d groups tested", tested)
 	}
-	_, err = calibration.Evaluate(t.Context(), &d, &plumblinev1.EvaluateOptions{Score: "good", AgainstPolicy: "bad"}, calibration.Gates{})
+	_, err = calibration.Evaluate(t.Context(), &d, &plumblinev1.EvaluateOptions{Score: "good", AgainstPolicy: "bad"}, calibration.Policies{})
 	wantStatus(t, err, plumblinev1.Status_STATUS_INVALID_INPUT)
 }
 
@@ -459,7 +459,7 @@ func TestScoresAreCutAtOneHalfInTheirOwnDirection(t *testing.T) {
 		"between the two scores": {Threshold: proto.Float64(0.55)},
 	} {
 		options.Score, options.Below, options.AgainstScore, options.Bootstrap = "low", true, "high", 2
-		r, err := calibration.Evaluate(t.Context(), &d, options, calibration.Gates{})
+		r, err := calibration.Evaluate(t.Context(), &d, options, calibration.Policies{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -114,15 +114,20 @@ func (n Naming) input(signal string, onMissing plumblinev1.Action) *plumblinev1.
 	}
 }
 
-// Decide applies a compiled policy to records and returns where it decides an
-// action that retrieves, that is, anything but the quiet ones. Its error is
-// that of ctx.
-func Decide(ctx context.Context, d *Data, index []int, g *gate.Gate, input func(string) string) ([]bool, error) {
+// Policy decides on a record's signals: a *gate.Gate, or whatever decides as the
+// service does, which goes on to a policy's fallbacks where inputs are missing.
+type Policy interface {
+	Decide(in gate.Inputs) gate.Decision
+}
+
+// Decide applies a policy to records and returns where it decides an action that
+// retrieves, that is, anything but the quiet ones. Its error is that of ctx.
+func Decide(ctx context.Context, d *Data, index []int, p Policy, input func(string) string) ([]bool, error) {
 	fired := make([]bool, len(index))
 	inputs := inputsOf(d, input)
 	err := inBlocks(ctx, len(index), func(from, to int) {
 		for r := from; r < to; r++ {
-			fired[r] = !quiet(g.Decide(valuesOf(d, index[r], inputs)).Action)
+			fired[r] = !quiet(p.Decide(valuesOf(d, index[r], inputs)).Action)
 		}
 	})
 	return fired, err

@@ -23,15 +23,15 @@ func longCalls(t *testing.T) map[string]func(context.Context) (proto.Message, er
 			return calibration.Fit(ctx, synthetic(t, 500), &plumblinev1.FitOptions{DataName: "made", Bootstrap: endless}, nil)
 		},
 		"evaluate a score": func(ctx context.Context) (proto.Message, error) {
-			return calibration.Evaluate(ctx, synthetic(t, 500), &plumblinev1.EvaluateOptions{Score: "noise", Bootstrap: endless}, calibration.Gates{})
+			return calibration.Evaluate(ctx, synthetic(t, 500), &plumblinev1.EvaluateOptions{Score: "noise", Bootstrap: endless}, calibration.Policies{})
 		},
 		"evaluate a policy": func(ctx context.Context) (proto.Message, error) {
-			return calibration.Evaluate(ctx, synthetic(t, 500), &plumblinev1.EvaluateOptions{Policy: "made", Bootstrap: endless}, calibration.Gates{Policy: g})
+			return calibration.Evaluate(ctx, synthetic(t, 500), &plumblinev1.EvaluateOptions{Policy: "made", Bootstrap: endless}, calibration.Policies{Policy: g})
 		},
 		"compare": func(ctx context.Context) (proto.Message, error) {
 			return calibration.Evaluate(ctx, synthetic(t, 500), &plumblinev1.EvaluateOptions{
 				Score: "noise", AgainstScore: "max_score", Bootstrap: endless,
-			}, calibration.Gates{})
+			}, calibration.Policies{})
 		},
 		"replay": func(ctx context.Context) (proto.Message, error) {
 			return calibration.ReplayRecords(ctx, paired, &plumblinev1.ReplayOptions{Score: "c", Bootstrap: endless}, nil)
@@ -87,7 +87,7 @@ func TestProgressRisesToTheEndOfEveryStage(t *testing.T) {
 		"compare": {func(ctx context.Context) error {
 			_, err := calibration.Evaluate(ctx, synthetic(t, 500), &plumblinev1.EvaluateOptions{
 				Score: "dense_stddev", AgainstScore: "max_score", Bootstrap: draws,
-			}, calibration.Gates{})
+			}, calibration.Policies{})
 			return err
 		}, []string{"figures", "calibration of the score", "figures of the second", "differences"}},
 		"replay": {func(ctx context.Context) error {

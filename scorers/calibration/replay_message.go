@@ -10,7 +10,6 @@ import (
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/calibration/stats"
-	"plumbline/scorers/gate"
 	"plumbline/scorers/score"
 )
 
@@ -31,13 +30,13 @@ type routing struct {
 	resampling stats.Resampling
 }
 
-// ReplayRecords replays the recorded outcomes of two arms by the policy g or by
+// ReplayRecords replays the recorded outcomes of two arms by the policy p or by
 // the score that the options name, beside always, never, route-count-matched
 // random and the oracle; in all, by group, and over the questions on which
 // neither arm failed. A question without the score retrieves. What a probe cost
 // is added to the policy alone: the others do not ask for a score. The work ends
 // with ctx, whose error is then returned.
-func ReplayRecords(ctx context.Context, d *Data, m *plumblinev1.ReplayOptions, g *gate.Gate) (*plumblinev1.ReplayResponse, error) {
+func ReplayRecords(ctx context.Context, d *Data, m *plumblinev1.ReplayOptions, p Policy) (*plumblinev1.ReplayResponse, error) {
 	if (m.GetPolicy() == "") == (m.GetScore() == "") {
 		return nil, score.InvalidInput("options: name either a policy or a score")
 	}
@@ -47,7 +46,7 @@ func ReplayRecords(ctx context.Context, d *Data, m *plumblinev1.ReplayOptions, g
 	if len(r.questions) == 0 {
 		return nil, score.MissingInput("no record has the outcomes of both arms %q and %q", arm(m.GetNeverArm(), "never"), arm(m.GetAlwaysArm(), "always"))
 	}
-	routes, err := r.routes(ctx, d, m, g, response)
+	routes, err := r.routes(ctx, d, m, p, response)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +71,7 @@ func ReplayRecords(ctx context.Context, d *Data, m *plumblinev1.ReplayOptions, g
 
 // routes are the routings that are replayed, by name. Random and policy are
 // among them if there is a rule: a policy, or a score with a threshold.
-func (r *routing) routes(ctx context.Context, d *Data, m *plumblinev1.ReplayOptions, g *gate.Gate, response *plumblinev1.ReplayResponse) (map[string][]bool, error) {
+func (r *routing) routes(ctx context.Context, d *Data, m *plumblinev1.ReplayOptions, p Policy, response *plumblinev1.ReplayResponse) (map[string][]bool, error) {
 	routes := map[string][]bool{
 		"always": filled(len(r.questions), true),
 		"never":  filled(len(r.questions), false),
@@ -80,8 +79,8 @@ func (r *routing) routes(ctx context.Context, d *Data, m *plumblinev1.ReplayOpti
 	}
 	var err error
 	switch {
-	case g != nil:
-		routes["policy"], err = Decide(ctx, d, r.index, g, InputName)
+	case p != nil:
+		routes["policy"], err = Decide(ctx, d, r.index, p, InputName)
 	case m.Threshold != nil:
 		routes["policy"] = r.route(m)
 	default:

@@ -39,14 +39,14 @@ func (s *Service) Evaluate(ctx context.Context, source Source[plumblinev1.Evalua
 	if err != nil {
 		return nil, err
 	}
-	var gates calibration.Gates
-	if gates.Policy, err = s.optionalGate("options.policy", options.GetPolicy()); err != nil {
+	var policies calibration.Policies
+	if policies.Policy, err = s.optionalPolicy("options.policy", options.GetPolicy()); err != nil {
 		return nil, err
 	}
-	if gates.Against, err = s.optionalGate("options.against_policy", options.GetAgainstPolicy()); err != nil {
+	if policies.Against, err = s.optionalPolicy("options.against_policy", options.GetAgainstPolicy()); err != nil {
 		return nil, err
 	}
-	response, err := calibration.Evaluate(ctx, data, options, gates)
+	response, err := calibration.Evaluate(ctx, data, options, policies)
 	if err != nil {
 		return nil, fault.From(err)
 	}
@@ -59,7 +59,7 @@ func (s *Service) Replay(ctx context.Context, source Source[plumblinev1.ReplayRe
 	if err != nil {
 		return nil, err
 	}
-	policy, err := s.optionalGate("options.policy", options.GetPolicy())
+	policy, err := s.optionalPolicy("options.policy", options.GetPolicy())
 	if err != nil {
 		return nil, err
 	}
@@ -70,17 +70,29 @@ func (s *Service) Replay(ctx context.Context, source Source[plumblinev1.ReplayRe
 	return response, nil
 }
 
-// optionalGate finds the policy that a field of the options names; nil if it
+// optionalPolicy finds the policy that a field of the options names; nil if it
 // names none.
-func (s *Service) optionalGate(field, name string) (*gate.Gate, error) {
+func (s *Service) optionalPolicy(field, name string) (calibration.Policy, error) {
 	if name == "" {
 		return nil, nil
 	}
-	found, err := s.deps.Gates().Gate(name)
-	if err != nil {
+	set := s.deps.Gates()
+	if _, err := set.Gate(name); err != nil {
 		return nil, gateFault(err, field)
 	}
-	return found, nil
+	return served{set, name}, nil
+}
+
+// served is a policy as the service decides by it: with its fallbacks.
+type served struct {
+	set  *gate.Set
+	name string
+}
+
+// Decide decides on one record.
+func (s served) Decide(in gate.Inputs) gate.Decision {
+	decision, _ := s.set.Apply(s.name, in, nil) // fails for unknown names and thresholds only
+	return decision
 }
 
 // frame is a message of a calibration stream.

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"google.golang.org/protobuf/types/known/structpb"
+
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/server/fault"
 	"plumbline/server/service"
@@ -132,5 +134,67 @@ func TestEvaluateAndReplay(t *testing.T) {
 	replay, err := s.Replay(t.Context(), p)
 	if err != nil || len(replay.GetPolicies()) != 5 {
 		t.Errorf("Replay: %v, %v", replay, err)
+	}
+}
+
+// A policy is measured and replayed as it is served: where an input is missing
+// its fallbacks decide.
+func TestPoliciesAreMeasuredWithTheirFallbacks(t *testing.T) {
+	s := newService(t, service.Deps{})
+	records := labelled(40)
+	want := 0
+	for _, r := range records {
+		// The policy reads final_conf; what is stated in words is its fallback's.
+		r.Signals = map[string]float64{"verbalized": r.GetSignals()["final_conf"]}
+		decision, err := s.Decide(t.Context(), &plumblinev1.DecideRequest{
+			Policy: "confidence.final_conf",
+			Subject: &plumblinev1.DecideRequest_Inputs{Inputs: &structpb.Struct{Fields: map[string]*structpb.Value{
+				"verbalized": structpb.NewNumberValue(r.GetSignals()["verbalized"]),
+			}}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if decision.GetAction() != plumblinev1.Action_ACTION_NO_RETRIEVAL && decision.GetAction() != plumblinev1.Action_ACTION_COMMIT {
+			want++
+		}
+	}
+	if want == 0 || want == len(records) {
+		t.Fatalf("the service fires on %d of %d records", want, len(records))
+	}
+	rate := float64(want) / float64(len(records))
+
+	frames := []*plumblinev1.EvaluateRequest{{Frame: &plumblinev1.EvaluateRequest_Options{Options: &plumblinev1.EvaluateOptions{
+		Policy: "confidence.final_conf", AgainstPolicy: "confidence.final_conf", Bootstrap: 2,
+	}}}}
+	for _, r := range records {
+		frames = append(frames, &plumblinev1.EvaluateRequest{Frame: &plumblinev1.EvaluateRequest_Record{Record: r}})
+	}
+	evaluate := newPipe[plumblinev1.EvaluateRequest, plumblinev1.EvaluateResponse](frames...)
+	close(evaluate.requests)
+	evaluated, err := s.Evaluate(t.Context(), evaluate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, metrics := range map[string]map[string]*plumblinev1.Estimate{"first": evaluated.GetMetrics(), "second": evaluated.GetAgainstMetrics()} {
+		if got := metrics["escalation_rate"].GetValue(); got != rate {
+			t.Errorf("the %s policy fires on %v, served on %v", name, got, rate)
+		}
+	}
+
+	replayed := []*plumblinev1.ReplayRequest{{Frame: &plumblinev1.ReplayRequest_Options{Options: &plumblinev1.ReplayOptions{
+		Policy: "confidence.final_conf", Bootstrap: 2,
+	}}}}
+	for _, r := range records {
+		replayed = append(replayed, &plumblinev1.ReplayRequest{Frame: &plumblinev1.ReplayRequest_Record{Record: r}})
+	}
+	replay := newPipe[plumblinev1.ReplayRequest, plumblinev1.ReplayResponse](replayed...)
+	close(replay.requests)
+	response, err := s.Replay(t.Context(), replay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := response.GetPolicies()[0].GetMetrics()["route_rate"].GetValue(); got != rate {
+		t.Errorf("the replayed policy routes %v, served %v", got, rate)
 	}
 }

@@ -60,7 +60,7 @@ func everything(t *testing.T) report.Input {
 	if in.Fit, err = calibration.Fit(t.Context(), d, in.FitOptions, nil); err != nil {
 		t.Fatal(err)
 	}
-	if in.Evaluate, err = calibration.Evaluate(t.Context(), d, in.EvaluateOptions, calibration.Gates{}); err != nil {
+	if in.Evaluate, err = calibration.Evaluate(t.Context(), d, in.EvaluateOptions, calibration.Policies{}); err != nil {
 		t.Fatal(err)
 	}
 	if in.Replay, err = calibration.ReplayRecords(t.Context(), d, in.ReplayOptions, nil); err != nil {

@@ -289,7 +289,7 @@ func (in Input) strongestReliability(ctx context.Context) (page.Plot, bool) {
 	response, err := calibration.Evaluate(ctx, in.Data, &plumblinev1.EvaluateOptions{
 		Score: signal.GetSignal(), Below: signal.GetDirection() == plumblinev1.WeakWhen_WEAK_WHEN_LOW,
 		Split: plumblinev1.Split_SPLIT_TEST, Seed: in.FitOptions.GetSeed(), Bins: 10, Bootstrap: 200,
-	}, calibration.Gates{})
+	}, calibration.Policies{})
 	if err != nil {
 		return page.Plot{}, false
 	}
