@@ -48,6 +48,31 @@ func TestYoudenPrefersFewerEscalationsOnATie(t *testing.T) {
 	}
 }
 
+// A group with as large a share of the positives as of the negatives leaves J as it
+// was, and the one that fires less is taken, whatever the rounding of the rates.
+func TestYoudenTiesAreNotDecidedByRounding(t *testing.T) {
+	for n := 3; n <= 30; n++ { // of each class
+		for tied := 1; tied <= n-2; tied++ {
+			var scores []float64
+			var labels []bool
+			add := func(score float64, label bool, times int) {
+				for range times {
+					scores, labels = append(scores, score), append(labels, label)
+				}
+			}
+			add(3, true, 1)
+			add(2, true, tied)
+			add(2, false, tied)
+			add(1, true, n-1-tied)
+			add(1, false, n-tied)
+			best, err := calibration.Youden(candidates(t, scores, labels))
+			if err != nil || best.Threshold != 2.5 {
+				t.Errorf("%d of %d tied: %+v, %v", tied, n, best, err)
+			}
+		}
+	}
+}
+
 func TestTargets(t *testing.T) {
 	c := candidates(t, []float64{6, 5, 4, 3, 2, 1}, []bool{true, true, false, true, false, false})
 	recall, err := calibration.TargetRecall(c, 0.9)

@@ -137,12 +137,13 @@ func midway(high, low float64) float64 {
 }
 
 // best returns the candidate with the greatest merit among the admissible;
-// equal merit goes to the one that fires less, which comes first.
-func best(candidates []Candidate, merit func(Candidate) (value float64, admissible bool)) (Candidate, bool) {
+// equal merit goes to the one that fires less, which comes first. Merits are
+// counts, so that rounding makes no difference between equal ones.
+func best(candidates []Candidate, merit func(Candidate) (value int, admissible bool)) (Candidate, bool) {
 	var winner Candidate
-	top, found := math.Inf(-1), false
+	top, found := 0, false
 	for _, c := range candidates {
-		if value, ok := merit(c); ok && value > top {
+		if value, ok := merit(c); ok && (!found || value > top) {
 			winner, top, found = c, value, true
 		}
 	}
@@ -155,7 +156,9 @@ func Youden(candidates []Candidate) (Candidate, error) {
 	if len(candidates) == 0 || candidates[0].Positives == 0 || candidates[0].Positives == candidates[0].N {
 		return Candidate{}, score.NotApplicable("needs records of both classes")
 	}
-	c, _ := best(candidates, func(c Candidate) (float64, bool) { return c.CatchRate() - c.FalseAlarmRate(), true })
+	c, _ := best(candidates, func(c Candidate) (int, bool) {
+		return c.Caught*(c.N-c.Positives) - (c.Fired-c.Caught)*c.Positives, true // J · positives · negatives
+	})
 	return c, nil
 }
 
@@ -169,7 +172,7 @@ func TargetRecall(candidates []Candidate, recall float64) (Candidate, error) {
 		return Candidate{}, score.NotApplicable("needs positive records")
 	}
 	need := countAtLeast(recall, candidates[0].Positives)
-	c, _ := best(candidates, func(c Candidate) (float64, bool) { return -float64(c.Fired), c.Caught >= need })
+	c, _ := best(candidates, func(c Candidate) (int, bool) { return -c.Fired, c.Caught >= need })
 	return c, nil
 }
 
@@ -179,8 +182,8 @@ func TargetPrecision(candidates []Candidate, precision float64) (Candidate, erro
 	if err := checkShare("precision", precision); err != nil {
 		return Candidate{}, err
 	}
-	c, ok := best(candidates, func(c Candidate) (float64, bool) {
-		return float64(c.Caught), c.Fired > 0 && c.Caught >= countAtLeast(precision, c.Fired)
+	c, ok := best(candidates, func(c Candidate) (int, bool) {
+		return c.Caught, c.Fired > 0 && c.Caught >= countAtLeast(precision, c.Fired)
 	})
 	if !ok {
 		return Candidate{}, score.NotApplicable("no threshold reaches a precision of %g on this data", precision)
@@ -255,8 +258,8 @@ func Budget(candidates []Candidate, budget float64) (Candidate, error) {
 	if !(budget >= 0 && budget < 1) {
 		return Candidate{}, score.InvalidInput("the budget must be in [0, 1), got %g", budget)
 	}
-	c, ok := best(candidates, func(c Candidate) (float64, bool) {
-		return float64(c.Fired), c.Fired <= countAtMost(budget, c.N)
+	c, ok := best(candidates, func(c Candidate) (int, bool) {
+		return c.Fired, c.Fired <= countAtMost(budget, c.N)
 	})
 	if !ok {
 		return Candidate{}, score.NotApplicable("every threshold fires on more than the share %g of this data, where the score is missing", budget)
