@@ -257,9 +257,11 @@ func (d *Data) Arm(name string, i int) (Outcome, bool) {
 }
 
 // Assign puts every record that has no side on one: the share of each stratum
-// (dataset, model, label) goes to calibration. Within a stratum records are
-// taken in the order of SHA-256 over seed and id, so that the split does not
-// depend on the order of the input.
+// (dataset, model, label), rounded up or down, goes to calibration. What rounding
+// leaves is carried to the next stratum, label by label, so that many small strata
+// together get their share too. Strata, by their first record, and the records of
+// each are taken in the order of SHA-256 over seed and id, so that the split does
+// not depend on the order of the input.
 // The error is of the share, or that of ctx.
 func (d *Data) Assign(ctx context.Context, share float64, seed uint64) error {
 	if !(share > 0 && share < 1) {
@@ -276,11 +278,21 @@ func (d *Data) Assign(ctx context.Context, share float64, seed uint64) error {
 			members[s] = append(members[s], i)
 		}
 	}
-	for _, index := range members {
+	strata := slices.Collect(maps.Values(members))
+	for _, index := range strata {
 		if err := d.shuffle(ctx, index, seed); err != nil {
 			return err
 		}
-		border := int(math.Round(share * float64(len(index))))
+	}
+	slices.SortFunc(strata, func(a, b []int) int {
+		x, y := splitKey(seed, d.ids.bytes(a[0])), splitKey(seed, d.ids.bytes(b[0]))
+		return cmp.Or(cmp.Compare(d.label(a[0]), d.label(b[0])), bytes.Compare(x[:], y[:]))
+	})
+	seen, taken := 0, 0
+	for _, index := range strata {
+		seen += len(index)
+		border := int(math.Round(share*float64(seen))) - taken
+		taken += border
 		for rank, i := range index {
 			side := Test
 			if rank < border {

@@ -1,9 +1,11 @@
 package calibration_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -469,4 +471,61 @@ func TestScoresAreCutAtOneHalfInTheirOwnDirection(t *testing.T) {
 			}
 		}
 	}
+}
+
+// However small the groups are, calibration gets its share of the records, of each
+// label, and of every group as nearly as whole records allow; in any order of the
+// input.
+func TestTheShareHoldsOverManySmallGroups(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sizes := rapid.SliceOfN(rapid.IntRange(1, 4), 1, 100).Draw(t, "sizes")
+		share := rapid.Float64Range(0.05, 0.95).Draw(t, "share")
+		seed := rapid.Uint64().Draw(t, "seed")
+		var records []calibration.Record
+		for group, size := range sizes {
+			for i := range size {
+				label := (group+i)%3 == 0
+				records = append(records, calibration.Record{ID: fmt.Sprint(group, "/", i), Dataset: fmt.Sprint(group), Label: &label})
+			}
+		}
+		assigned := func() *calibration.Data {
+			var d calibration.Data
+			for _, r := range records {
+				if err := d.Add(r); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := d.Assign(context.Background(), share, seed); err != nil {
+				t.Fatal(err)
+			}
+			return &d
+		}
+		type stratum struct {
+			dataset string
+			label   bool
+		}
+		all, calibrating := map[stratum]int{}, map[stratum]int{}
+		d := assigned()
+		for i := range d.Len() {
+			label, _ := d.Label(i)
+			for _, s := range []stratum{{d.Group(i).Dataset, label}, {"all", label}} {
+				all[s]++
+				if d.Split(i) == calibration.Calibration {
+					calibrating[s]++
+				}
+			}
+		}
+		for s, n := range all {
+			if off := math.Abs(float64(calibrating[s]) - share*float64(n)); off > 1+1e-9 {
+				t.Fatalf("%v: %d of %d calibrate at a share of %v", s, calibrating[s], n, share)
+			}
+		}
+		slices.Reverse(records)
+		again := assigned()
+		for i := range d.Len() {
+			if d.Split(i) != again.Split(d.Len()-1-i) {
+				t.Fatal("another order of the records gave another split")
+			}
+		}
+	})
 }
