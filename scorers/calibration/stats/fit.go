@@ -170,8 +170,11 @@ func FitPlatt(ctx context.Context, scores []float64, labels []bool) (Platt, erro
 }
 
 // Moments returns mean and population standard deviation; both are 0 of no
-// values.
+// values. The deviation of equal values is 0, whatever the rounding of the mean.
 func Moments(values []float64) (mean, deviation float64) {
+	if len(values) > 0 && constant(values) {
+		return values[0], 0
+	}
 	for _, v := range values {
 		mean += v / float64(len(values))
 	}

@@ -139,11 +139,18 @@ func checkCorrelated(x, y []float64) error {
 	return checkFinite("y", y)
 }
 
+// constant says whether all values, of which there are some, are equal. Sums
+// cannot tell: the mean of ten times 0.1 is not 0.1.
+func constant(values []float64) bool { return slices.Min(values) == slices.Max(values) }
+
 // Pearson returns the product-moment correlation of x and y, in [-1, 1]. A
 // constant list has none.
 func Pearson(x, y []float64) (float64, error) {
 	if err := checkCorrelated(x, y); err != nil {
 		return 0, err
+	}
+	if constant(x) || constant(y) {
+		return 0, score.NotApplicable("a constant list has no correlation")
 	}
 	mx, _ := Mean(x)
 	my, _ := Mean(y)
@@ -155,7 +162,7 @@ func Pearson(x, y []float64) (float64, error) {
 		syy += dy * dy
 	}
 	if sxx == 0 || syy == 0 {
-		return 0, score.NotApplicable("a constant list has no correlation")
+		return 0, score.NotApplicable("a list varies too little to be squared")
 	}
 	return max(-1, min(1, sxy/math.Sqrt(sxx)/math.Sqrt(syy))), nil
 }

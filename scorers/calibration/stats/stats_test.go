@@ -7,6 +7,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -268,6 +269,17 @@ func TestWhatCannotBeComputedHasAReason(t *testing.T) {
 	wantStatus(t, "unequal length", err, plumblinev1.Status_STATUS_INVALID_INPUT)
 	_, err = stats.Pearson([]float64{1, 1}, []float64{1, 2})
 	wantStatus(t, "constant", err, plumblinev1.Status_STATUS_NOT_APPLICABLE)
+	// Ten times 0.1 sums to less than 1: by their sums these lists vary.
+	low, high := slices.Repeat([]float64{0.1}, 10), slices.Repeat([]float64{0.7}, 10)
+	_, err = stats.Pearson(low, high)
+	wantStatus(t, "two constants, by Pearson", err, plumblinev1.Status_STATUS_NOT_APPLICABLE)
+	_, err = stats.Spearman(low, high)
+	wantStatus(t, "two constants, by Spearman", err, plumblinev1.Status_STATUS_NOT_APPLICABLE)
+	if mean, deviation := stats.Moments(low); mean != 0.1 || deviation != 0 {
+		t.Errorf("ten times 0.1 has mean %v and deviation %v", mean, deviation)
+	}
+	_, err = stats.FitPlatt(t.Context(), low, []bool{true, false, true, false, true, false, true, false, true, true})
+	wantStatus(t, "a constant that sums do not tell", err, plumblinev1.Status_STATUS_NOT_APPLICABLE)
 	_, err = stats.Wilcoxon([]float64{1, 2}, []float64{1, 2})
 	wantStatus(t, "no difference", err, plumblinev1.Status_STATUS_NOT_APPLICABLE)
 	_, err = stats.Brier([]float64{1.5}, []bool{true})
