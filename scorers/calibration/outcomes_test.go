@@ -185,9 +185,26 @@ func TestReplayAddsTheProbeAndReportsFailuresApart(t *testing.T) {
 	if family == 0 {
 		t.Error("no test of a group was adjusted")
 	}
-	last := r.GetFrontier()[len(r.GetFrontier())-1]
-	if got := last.GetTokens(); math.Abs(got-(7+100-90.0/40)) > 1e-9 {
-		t.Errorf("the frontier ends with %v tokens", got)
+	// The frontier goes from never to always, and its last thresholds route as it
+	// says: all but the question of the highest score, and all.
+	frontier := r.GetFrontier()
+	for _, c := range []struct {
+		point             *plumblinev1.FrontierPoint
+		routeRate, tokens float64
+	}{
+		{frontier[0], 0, 7 + 10},
+		{frontier[len(frontier)-2], 39.0 / 40, 7 + 100 - 90.0/40},
+		{frontier[len(frontier)-1], 1, 7 + 100},
+	} {
+		if c.point.GetRouteRate() != c.routeRate || math.Abs(c.point.GetTokens()-c.tokens) > 1e-9 {
+			t.Errorf("frontier: %v, want a route rate of %v and %v tokens", c.point, c.routeRate, c.tokens)
+		}
+		at, err := calibration.ReplayRecords(t.Context(), &d, &plumblinev1.ReplayOptions{
+			Score: "c", Below: true, Threshold: new(c.point.GetThreshold()), NeverArm: "answer", AlwaysArm: "search", Bootstrap: 1,
+		}, nil)
+		if err != nil || metric(at.GetPolicies(), "policy", "route_rate") != c.routeRate {
+			t.Errorf("the threshold %v routes %v, %v", c.point.GetThreshold(), at.GetPolicies()[0], err)
+		}
 	}
 }
 

@@ -311,7 +311,8 @@ func (r *routing) compare(ctx context.Context, routes map[string][]bool, everyth
 	return append(all, family...), adjust(family)
 }
 
-// frontier sweeps the threshold over all observed scores.
+// frontier sweeps the threshold over all observed scores, and to just past the
+// last, where every question retrieves.
 func (r *routing) frontier(below bool) []*plumblinev1.FrontierPoint {
 	index := make([]int, len(r.scores))
 	for i := range index {
@@ -331,15 +332,21 @@ func (r *routing) frontier(below bool) []*plumblinev1.FrontierPoint {
 	}
 	n := float64(len(index))
 	var points []*plumblinev1.FrontierPoint
+	add := func(threshold float64, routed int) {
+		points = append(points, &plumblinev1.FrontierPoint{
+			Threshold: orient(threshold, !below), RouteRate: float64(routed) / n, F1: sum.F1 / n, Em: sum.EM / n,
+			Passages: sum.Passages / n, Tokens: sum.Tokens / n, Calls: sum.Calls / n,
+		})
+	}
 	for rank, i := range index {
 		// The threshold at this score routes exactly those above it.
 		if s := oriented(i); !math.IsInf(s, 1) && (rank == 0 || oriented(index[rank-1]) > s) {
-			points = append(points, &plumblinev1.FrontierPoint{
-				Threshold: orient(s, !below), RouteRate: float64(rank) / n, F1: sum.F1 / n, Em: sum.EM / n,
-				Passages: sum.Passages / n, Tokens: sum.Tokens / n, Calls: sum.Calls / n,
-			})
+			add(s, rank)
 		}
 		sum.swap(r.questions[i].Never, r.questions[i].Always)
+	}
+	if lowest := oriented(index[len(index)-1]); !math.IsInf(lowest, 1) {
+		add(math.Nextafter(lowest, math.Inf(-1)), len(index))
 	}
 	return points
 }
