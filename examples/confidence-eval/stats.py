@@ -27,10 +27,12 @@ def auroc(right, scores):
 
 def calibration_error(right, confidences):
     """Expected calibration error over BINS bins of equal width, along the last
-    axis: mean |share right − mean confidence| of the bins, by their sizes."""
+    axis: mean |share right − mean confidence| of the bins, by their sizes. A bin is
+    closed on the right, as in scorers/calibration/stats; the first holds 0 too."""
     right = np.asarray(right, dtype=float)
     confidences = np.asarray(confidences, dtype=float)
-    bins = np.minimum((confidences * BINS).astype(int), BINS - 1)
+    # By comparison with the borders themselves, on which confidences often lie.
+    bins = np.searchsorted(np.arange(1, BINS) / BINS, confidences, side="left")
     gaps = [np.abs(((right - confidences) * (bins == b)).sum(axis=-1)) for b in range(BINS)]
     return sum(gaps) / right.shape[-1]
 
