@@ -384,26 +384,31 @@ func (o Options) setTogether(ctx context.Context, d *Data, verdicts []Verdict, i
 func (o Options) setByLevel(d *Data, kept []*Verdict, index []int) error {
 	none := math.Inf(1)
 	levels := slices.Repeat([]float64{none}, d.Len())
-	floors := make([][]Candidate, len(kept))
-	for k, v := range kept {
+	for _, v := range kept {
 		values, labels, present := d.column(v.Signal, index)
 		oriented := Orient(values, v.PositiveIsHigh)
-		var err error
-		if floors[k], err = Candidates(oriented, labels); err != nil {
+		floors, err := Candidates(oriented, labels)
+		if err != nil {
 			return err
 		}
 		for r, i := range present {
-			firing := sort.Search(len(floors[k]), func(c int) bool { return floors[k][c].Threshold < oriented[r] })
-			levels[i] = min(levels[i], floors[k][firing].EscalationRate())
+			firing := sort.Search(len(floors), func(c int) bool { return floors[c].Threshold < oriented[r] })
+			levels[i] = min(levels[i], floors[firing].EscalationRate())
 		}
 	}
 	chosen, err := o.threshold(d, index, func(i int) (float64, bool) { return -levels[i], levels[i] < none }, nil)
 	if err != nil {
 		return err
 	}
-	for k, v := range kept {
-		beyond := sort.Search(len(floors[k]), func(c int) bool { return -floors[k][c].EscalationRate() <= chosen.Threshold })
-		v.Floor = floors[k][beyond-1] // the first candidate, which never fires, is within every level
+	for _, v := range kept {
+		// Anew: those of several signals and millions of records are too much to keep.
+		values, labels, _ := d.column(v.Signal, index)
+		floors, err := Candidates(Orient(values, v.PositiveIsHigh), labels)
+		if err != nil {
+			return err
+		}
+		beyond := sort.Search(len(floors), func(c int) bool { return -floors[c].EscalationRate() <= chosen.Threshold })
+		v.Floor = floors[beyond-1] // the first, which never fires, is within every level
 		v.Floor.Threshold = orient(v.Floor.Threshold, v.PositiveIsHigh)
 	}
 	return nil
