@@ -48,7 +48,7 @@ func TestCalibrateFitMakesAPolicyThatTheGateUses(t *testing.T) {
 		t.Fatalf("%+v", got)
 	}
 	answer := readJSON(t, at("fit.json"))
-	if answer["status"] != "STATUS_OK" || answer["test_size"] != "199" {
+	if answer["status"] != "STATUS_OK" || answer["test_size"] != "200" {
 		t.Errorf("%v", answer)
 	}
 	if check := plumbline(t, "", "gate", "check", at("policies/mine.yaml")); check.code != 0 {
