@@ -150,7 +150,7 @@ func openVerifiers(ctx context.Context, cfg config.Config, opts Options, m *metr
 	if given != nil { // nobody can ask it
 		unasked := given
 		given = nil
-		if err = unasked.Close(); err != nil {
+		if err := unasked.Close(); err != nil {
 			return set, err
 		}
 	}
