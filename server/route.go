@@ -130,9 +130,9 @@ func collect[Req, Res any](b builder, procedure string, handle func(context.Cont
 	return route{
 		procedure: procedure,
 		grpc: grpc.StreamDesc{StreamName: methodName(procedure), ClientStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
-			err := b.policy.Collect(stream.Context(), grpcCall(stream, procedure), func(ctx context.Context, meter policy.Meter) error {
+			err := b.policy.Collect(stream.Context(), grpcCall(stream, procedure), func(ctx context.Context, meter policy.Meter, begin func() error) error {
 				messages := metered[Req, Res]{grpcStream[Req, Res]{stream}, meter}
-				response, err := handle(ctx, messages)
+				response, err := handle(ctx, &begun[Req]{messages, begin})
 				if err != nil {
 					return err
 				}
@@ -143,8 +143,8 @@ func collect[Req, Res any](b builder, procedure string, handle func(context.Cont
 		http: arriving(b.policy, procedure, 0, connect.NewClientStreamHandler(procedure, func(ctx context.Context, stream *connect.ClientStream[inbound[Req]]) (*connect.Response[Res], error) {
 			arrive(ctx)
 			var response *Res
-			err := b.policy.Collect(ctx, connectCall(stream.Peer(), procedure), func(ctx context.Context, meter policy.Meter) (err error) {
-				response, err = handle(ctx, meteredSource[Req]{connectSource[Req]{stream}, meter})
+			err := b.policy.Collect(ctx, connectCall(stream.Peer(), procedure), func(ctx context.Context, meter policy.Meter, begin func() error) (err error) {
+				response, err = handle(ctx, &begun[Req]{meteredSource[Req]{connectSource[Req]{stream}, meter}, begin})
 				if err == nil {
 					meter.Sent(response)
 				}

@@ -57,6 +57,23 @@ func (s meteredSource[Req]) Recv() (*Req, error) {
 	return message, err
 }
 
+// begun is a source that begins its call with the first message.
+type begun[Req any] struct {
+	service.Source[Req]
+	begin func() error // nil once it has
+}
+
+// Recv implements service.Source.
+func (s *begun[Req]) Recv() (*Req, error) {
+	message, err := s.Source.Recv()
+	if err != nil || s.begin == nil {
+		return message, err
+	}
+	err = s.begin()
+	s.begin = nil
+	return message, err
+}
+
 // grpcStream is a stream of grpc-go.
 type grpcStream[Req, Res any] struct{ stream grpc.ServerStream }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 	"google.golang.org/grpc/status"
 
+	"plumbline/cmd/plumbline/internal/records"
 	"plumbline/cmd/plumbline/internal/remote"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/server"
@@ -108,6 +110,9 @@ func (a *app) openHere(ctx context.Context, cfg config.Config, needsVerifier boo
 // it came from this process or over the wire. The cause of a defect in this
 // process goes to standard error, since no server logs it.
 func (a *app) failure(err error) *plumblinev1.ItemError {
+	if errors.Is(err, records.ErrInterrupted) {
+		return records.Abandoned
+	}
 	if _, fromServer := status.FromError(err); fromServer {
 		return remote.Item(err)
 	}

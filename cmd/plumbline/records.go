@@ -36,11 +36,12 @@ and the rest is appended. A record that failed has a line and is not tried again
 With --addr a record that the server is too full for, or away, is sent again until
 --timeout, and without one for as long as it takes. Values that are not known within
 --timeout say STATUS_DEADLINE; a record that no server has taken by then fails with
-DEADLINE_EXCEEDED.
+the server's last refusal, or with DEADLINE_EXCEEDED if there was none.
 
 Exit codes: 0 all done; 1 some records failed; 2 wrong usage, or the command could
 not start or read and write its files; 130 interrupted: what was under way was
-finished and written (a second interrupt does not wait).`
+finished and written, what waited for a server was not begun (a second interrupt
+does not wait).`
 
 // recordFlags are the flags of commands over records.
 type recordFlags struct {

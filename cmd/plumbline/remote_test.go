@@ -112,7 +112,8 @@ func TestNoRecordFailsWhileTheServerIsFull(t *testing.T) {
 		fmt.Fprintf(&input, `{"evidence":[{"text":"Case %d. %s"}],"answer":"The bridge opened in 1932."}`+"\n", i, evidence)
 	}
 	got := plumbline(t, input.String(), "score", "grounding", "--addr", addr, "--parallel", "60")
-	if got.code != 0 || got.stderr != "" || len(got.lines()) != records {
+	// Where it takes long, the wait for the server is told.
+	if got.code != 0 || strings.Contains(got.stderr, "line ") || len(got.lines()) != records {
 		t.Errorf("exit code %d, %d lines, %.1000s", got.code, len(got.lines()), got.stderr)
 	}
 }
@@ -204,6 +205,32 @@ func TestTimeoutOfOneRecord(t *testing.T) {
 	got := plumbline(t, record(1)+"\n"+record(2)+"\n", "score", "retrieval", "--addr", addr, "--timeout", "2s")
 	lines := got.lines()
 	if got.code != 1 || len(lines) != 2 || failed(t, lines[0])["code"] != "DEADLINE_EXCEEDED" || fields(t, lines[1])["id"] != "2" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// TestAnInterruptEndsTheWaitForAServer: the first record is answered, the second is
+// refused for as long as the server is asked.
+func TestAnInterruptEndsTheWaitForAServer(t *testing.T) {
+	t.Parallel()
+	refused := make(chan struct{}, 1000)
+	addr := serve(t, func(_ context.Context, req *plumblinev1.ScoreRetrievalRequest) (*plumblinev1.ScoreRetrievalResponse, error) {
+		if req.GetId() == "1" {
+			return &plumblinev1.ScoreRetrievalResponse{Id: req.GetId()}, nil
+		}
+		refused <- struct{}{}
+		return nil, fault.New(fault.Draining, "shutting down").Status().Err()
+	})
+	c := talk(t, "score", "retrieval", "--addr", addr)
+	if _, err := c.in.Write([]byte(record(1) + "\n" + record(2) + "\n")); err != nil {
+		t.Fatal(err)
+	}
+	<-refused
+	if err := c.command.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	got := c.end(t)
+	if got.code != 130 || len(got.lines()) != 1 || fields(t, got.lines()[0])["id"] != "1" || !strings.Contains(got.stderr, "interrupted after 1 records, of which 0 failed") {
 		t.Errorf("%+v", got)
 	}
 }

@@ -230,8 +230,8 @@ LONGEST_PAIR = 1024
 
 
 def sample_pairs(tokenizer, p):
-    """Pairs from a sentence to the model's limit; the first ones are short, the last
-    one fills it."""
+    """Pairs from a sentence to the model's limit, or LONGEST_PAIR; the first ones are
+    short, the last one fills it."""
     limit = min(p.max_tokens, LONGEST_PAIR)
     for i, sentence in enumerate(SENTENCES):
         yield sentence, CLAIMS[i % len(CLAIMS)]

@@ -182,9 +182,12 @@ func lastQuantity(reply string) *quantityMatch {
 	return last
 }
 
-// denial are the words that end before a number which is then not what is meant; some
-// may stand between, of the same clause.
-var denial = regexp.MustCompile(`(?i)(?:\b(?:not|never|no|none|neither|nor|hardly|cannot|without|nowhere\s+near|far\s+from|less\s+than|lower\s+than|fewer\s+than|at\s+most|up\s+to|under|below)|n['’]t)(?:\s+[\w'’-]+){0,3}\s+$`)
+// denial is what may end before a number that is then not what is meant: a negation or
+// a bound, and words that carry it on. A list of these keeps "not Lyon but 80% sure" and
+// an answer "No" in the line before from taking the number away.
+var denial = regexp.MustCompile(`(?i)(?:\b(?:not|never|no|hardly|cannot|without|nowhere\s+near|far\s+from|less\s+than|lower\s+than|at\s+most|up\s+to|under|below)|n['’]t)` +
+	`(?:[ \t]+(?:(?:think|believe|say|feel|claim)[ \t]+(?:that[ \t]+)?(?:i[ \t]+am|i['’]m)|` +
+	`an?|the|at|all|any|be|been|being|have|having|even|quite|really|exactly|fully|completely|entirely|necessarily|more|than|over|about|around)){0,4}[ \t]+$`)
 
 // denied says whether the text before a number negates it or makes it a bound.
 func denied(before string) bool {

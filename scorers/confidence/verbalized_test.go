@@ -77,6 +77,13 @@ func TestParseVerbalized(t *testing.T) {
 		{"a statement after a negated one", "I'm not 100% sure. Confidence: 70%", confidence.ScaleFromText, 0.7},
 		{"a statement before a negated one", "Confidence: 70%. I cannot be 100% sure.", confidence.ScaleFromText, 0.7},
 		{"a negation of something else", "Not Lyon. I am 80% sure it is Paris.", confidence.ScaleFromText, 0.8},
+		{"an answer No before", "Answer: No\nI am 85% confident.", confidence.ScaleFromText, 0.85},
+		{"an answer no before that", "Answer: no\n\n90% confident", confidence.ScaleFromText, 0.9},
+		{"not certain but", "It's not certain but I'm 70% sure.", confidence.ScaleFromText, 0.7},
+		{"not an expert but", "I am not an expert but 80% confident.", confidence.ScaleFromText, 0.8},
+		{"do not think so", "I don't think I am 90% sure.", confidence.ScaleFromText, none},
+		{"not more than", "I'm not more than 60% sure", confidence.ScaleFromText, none},
+		{"no doubt without a sign", "There is no doubt I am 95% sure.", confidence.ScaleFromText, 0.95},
 		{"no doubt", "I have no doubt: 95% sure", confidence.ScaleFromText, 0.95},
 
 		{"sure", "I am very sure.", confidence.ScaleFromText, 0.875},

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -160,19 +161,20 @@ func LoadDir(fsys fs.FS) ([]Source, error) {
 	return sources, nil
 }
 
-// Stamp tells whether what LoadDir reads has changed: it differs when a file was
-// added, taken away, renamed or written, or another folder has come to its place.
+// Stamp is a digest of what LoadDir reads: the names of the files and what is in them.
+// Times and sizes would not tell two releases with the same times apart.
 func Stamp(fsys fs.FS) (string, error) {
-	var stamp strings.Builder
+	digest := sha256.New()
 	err := eachFile(fsys, func(name string) error {
-		info, err := fs.Stat(fsys, name)
+		data, err := readAll(fsys, name)
 		if err != nil {
-			return fmt.Errorf("look at the policy %s: %w", name, err)
+			return err
 		}
-		fmt.Fprintf(&stamp, "%q %v %d %d\n", name, info.Mode(), info.Size(), info.ModTime().UnixNano())
+		fmt.Fprintf(digest, "%q %d\n", name, len(data))
+		digest.Write(data)
 		return nil
 	})
-	return stamp.String(), err
+	return string(digest.Sum(nil)), err
 }
 
 // eachFile calls visit with the name of each policy file.
@@ -200,16 +202,25 @@ func eachFile(fsys fs.FS, visit func(name string) error) error {
 }
 
 func readFile(fsys fs.FS, name string) (Source, error) {
+	data, err := readAll(fsys, name)
+	if err != nil {
+		return Source{}, err
+	}
+	return Parse(name, data)
+}
+
+// readAll reads a file up to a byte more than a policy may have.
+func readAll(fsys fs.FS, name string) ([]byte, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
-		return Source{}, fmt.Errorf("open a policy: %w", err)
+		return nil, fmt.Errorf("open a policy: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // nothing was written
 	data, err := io.ReadAll(io.LimitReader(f, MaxPolicyBytes+1))
 	if err != nil {
-		return Source{}, fmt.Errorf("read the policy %s: %w", name, err)
+		return nil, fmt.Errorf("read the policy %s: %w", name, err)
 	}
-	return Parse(name, data)
+	return data, nil
 }
 
 // pathStep matches one step of a field path: a name, an index or a map key.

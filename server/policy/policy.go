@@ -106,16 +106,20 @@ func (p *Policy) Open(ctx context.Context, call *Call, handle func(context.Conte
 	})
 }
 
-// Collect runs a call with a stream of requests and one response. Unlike a unary call
-// it holds a place from its first request on: what it collects takes memory.
-func (p *Policy) Collect(ctx context.Context, call *Call, handle func(context.Context, Meter) error) error {
-	return p.run(ctx, call, func(ctx context.Context) error {
-		release, err := p.admission.admitCall(ctx, call)
-		if err != nil {
+// Collect runs a call with a stream of requests and one response: a stream that, from
+// its first request on, holds a place of its service, for which handle asks by begin:
+// what it collects takes memory, and then a processor.
+func (p *Policy) Collect(ctx context.Context, call *Call, handle func(ctx context.Context, m Meter, begin func() error) error) error {
+	return p.Open(ctx, call, func(ctx context.Context, m Meter) error {
+		release := func() {}
+		defer func() { release() }()
+		return handle(ctx, m, func() error {
+			place, err := p.admission.admitCall(ctx, call)
+			if err == nil {
+				release = place
+			}
 			return err
-		}
-		defer release()
-		return handle(ctx, Meter{policy: p, call: call})
+		})
 	})
 }
 

@@ -275,15 +275,28 @@ func TestNoMoreCallsRunThanThereArePlaces(t *testing.T) {
 
 // TestWhatCollectsHoldsAPlaceOfItsService refuses one more, and nothing of others.
 func TestWhatCollectsHoldsAPlaceOfItsService(t *testing.T) {
-	f := newFixture(policy.Limits{MaxConcurrentCalls: 1})
+	f := newFixture(policy.Limits{MaxConcurrentCalls: 1, MaxOpenStreams: 2})
 	fit := func() *policy.Call {
 		return &policy.Call{Procedure: "/plumbline.v1.CalibrationService/Fit", Protocol: "grpc"}
 	}
-	err := f.Collect(t.Context(), fit(), func(context.Context, policy.Meter) error {
-		if _, err := f.do(t.Context(), call(), good); err != nil {
-			t.Errorf("another service: %v", err)
-		}
-		return f.Collect(t.Context(), fit(), func(context.Context, policy.Meter) error { return nil })
+	type begin = func() error
+	err := f.Collect(t.Context(), fit(), func(_ context.Context, _ policy.Meter, begin begin) error {
+		return begin()
+	})
+	if err != nil {
+		t.Errorf("a place was not given back: %v", err)
+	}
+	err = f.Collect(t.Context(), fit(), func(_ context.Context, _ policy.Meter, first begin) error {
+		return f.Collect(t.Context(), fit(), func(_ context.Context, _ policy.Meter, second begin) error {
+			// An open stream alone takes none.
+			if err := first(); err != nil {
+				t.Error(err)
+			}
+			if _, err := f.do(t.Context(), call(), good); err != nil {
+				t.Errorf("another service: %v", err)
+			}
+			return second()
+		})
 	})
 	if reason(err) != fault.Overloaded {
 		t.Errorf("got %v", err)

@@ -90,7 +90,7 @@ class Recipe:
         return replace(self, **{k: tuple(v) if isinstance(v, list) else v for k, v in changes.items()})
 
     def needs(self) -> tuple[str, ...]:
-        """The recipes whose weights this one starts from."""
+        """The recipes that must have been run before this one."""
         return self.soup or tuple(dict.fromkeys(name for name in (self.init, *self.teachers) if name != MINILM))
 
     def values(self) -> dict:
@@ -106,6 +106,8 @@ def read(path: Path) -> dict[str, Recipe]:
     for name, table in tables.items():
         base = recipes[table.pop("base")] if "base" in table else Recipe()
         recipes[name] = base.with_changes(table)
+        if recipes[name].soup and recipes[name].teachers:
+            raise ValueError(f"recipe {name}: a soup is not taught")
     return recipes
 
 

@@ -16,6 +16,7 @@ import (
 
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/calibration/stats"
+	"plumbline/scorers/gate"
 	"plumbline/scorers/score"
 )
 
@@ -510,4 +511,14 @@ func TestIsotonicNeverFalls(t *testing.T) {
 			last = p
 		}
 	})
+}
+
+// TestProbabilitiesAreThoseOfTheGate: thresholds are set on them, and a last bit would
+// put a whole group of ties on the wrong side.
+func TestProbabilitiesAreThoseOfTheGate(t *testing.T) {
+	for z := -8.0; z < 8; z += 1.0 / 257 {
+		if got, want := (stats.Platt{Slope: 1}).Predict(z), gate.Sigmoid(z); got != want {
+			t.Errorf("at %v: %v, the gate has %v", z, got, want)
+		}
+	}
 }

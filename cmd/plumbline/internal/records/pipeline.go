@@ -22,6 +22,27 @@ import (
 // Handler answers one record: with a message, or with what was wrong.
 type Handler func(ctx context.Context, record []byte) (proto.Message, *plumblinev1.ItemError)
 
+// Abandoned is the answer of a handler that has given up a record on ErrInterrupted.
+// Neither it nor what comes after it is written: a run that resumes begins there.
+var Abandoned = fault.Item(fault.From(ErrInterrupted))
+
+// ErrInterrupted is why the context of Waiting has ended, if the run was interrupted.
+var ErrInterrupted = fmt.Errorf("the run was interrupted: %w", context.Canceled)
+
+// runKey finds the run's context in that of a record.
+type runKey struct{}
+
+// Waiting is the context in which a handler may wait before a record is begun. It
+// ends with that of the record, and when the run is interrupted.
+func Waiting(ctx context.Context) (context.Context, context.CancelFunc) {
+	waiting, end := context.WithCancelCause(ctx)
+	keep := func() bool { return true }
+	if run, ok := ctx.Value(runKey{}).(context.Context); ok {
+		keep = context.AfterFunc(run, func() { end(ErrInterrupted) })
+	}
+	return waiting, func() { keep(); end(nil) }
+}
+
 // Pipeline runs a handler over lines.
 type Pipeline struct {
 	// Handle is called from several goroutines at once.
@@ -91,7 +112,7 @@ func (p Pipeline) Run(ctx context.Context, in io.Reader, out io.Writer) (Summary
 // outcome will be, so that the writer sees them in order.
 func (p Pipeline) dispatch(ctx context.Context, in io.Reader, budget *semaphore.Weighted, slots chan<- chan outcome) error {
 	// Records under way are finished whatever becomes of the reading.
-	working := context.WithoutCancel(ctx)
+	working := context.WithValue(context.WithoutCancel(ctx), runKey{}, ctx)
 	var workers errgroup.Group
 	workers.SetLimit(p.Workers)
 	defer func() { _ = workers.Wait() }()
@@ -166,6 +187,9 @@ func (p Pipeline) handle(ctx context.Context, line Line) outcome {
 			"the line is longer than %d bytes: split the record or raise limits.max_message_bytes", p.MaxLine)))
 	}
 	message, failure := p.Handle(ctx, line.Data)
+	if failure == Abandoned {
+		return outcome{failure: failure}
+	}
 	if failure != nil {
 		return failed(line.Number, failure)
 	}
@@ -204,11 +228,13 @@ func failed(number int, failure *plumblinev1.ItemError) outcome {
 func (p Pipeline) write(out io.Writer, budget *semaphore.Weighted, slots <-chan chan outcome, stop func()) (Summary, error) {
 	summary := p.Earlier
 	var failed error
+	abandoned := false
 	writer := bufio.NewWriterSize(out, 64<<10)
 	for slot := range slots {
 		done := await(slot, writer)
 		budget.Release(done.weight)
-		if failed != nil {
+		abandoned = abandoned || done.failure == Abandoned
+		if failed != nil || abandoned {
 			continue
 		}
 		_, _ = writer.Write(done.data) // the writer keeps its first error

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
+	"plumbline/cmd/plumbline/internal/records"
 	"plumbline/server/fault"
 )
 
@@ -46,8 +48,9 @@ func newCaller(o Options) *caller {
 	return &caller{parallel: parallel, places: semaphore.NewWeighted(parallel), waiting: o.Waiting}
 }
 
-// call makes a call until the server has worked on it or ctx ends. The error is the
-// server's last.
+// call makes a call until the server has worked on it, ctx ends, or the run of records
+// that it is part of is interrupted while it waits. The error is the server's last, or
+// records.ErrInterrupted.
 func call[Req, Res any](
 	ctx context.Context, c *caller, request *Req,
 	rpc func(context.Context, *Req, ...grpc.CallOption) (*Res, error),
@@ -57,12 +60,14 @@ func call[Req, Res any](
 		Multiplier: 2, RandomizationFactor: backoff.DefaultRandomizationFactor,
 	}
 	var refusal error
+	waiting, done := records.Waiting(ctx)
+	defer done()
 	for start := time.Now(); ; {
-		if c.places.Acquire(ctx, 1) != nil {
+		if c.places.Acquire(waiting, 1) != nil {
 			if refusal == nil {
-				refusal = fault.New(fault.From(ctx.Err()).Reason, "the server had no place for the call in time").Status().Err()
+				refusal = fault.New(fault.From(waiting.Err()).Reason, "the server had no place for the call in time").Status().Err()
 			}
-			return nil, refusal
+			return nil, endOf(waiting, refusal)
 		}
 		response, err := rpc(ctx, request)
 		delay, refused := refusalOf(err)
@@ -78,10 +83,18 @@ func call[Req, Res any](
 		c.notice(start, err)
 		select {
 		case <-time.After(delay + waits.NextBackOff()):
-		case <-ctx.Done():
-			return nil, refusal
+		case <-waiting.Done():
+			return nil, endOf(waiting, refusal)
 		}
 	}
+}
+
+// endOf is the error of a call whose wait has ended.
+func endOf(waiting context.Context, refusal error) error {
+	if cause := context.Cause(waiting); errors.Is(cause, records.ErrInterrupted) {
+		return cause
+	}
+	return refusal
 }
 
 // refusalOf says whether the server did no work for a reason that passes, and how
