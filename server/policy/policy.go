@@ -111,13 +111,14 @@ func (p *Policy) Open(ctx context.Context, call *Call, handle func(context.Conte
 // what it collects takes memory, and then a processor.
 func (p *Policy) Collect(ctx context.Context, call *Call, handle func(ctx context.Context, m Meter, begin func() error) error) error {
 	return p.Open(ctx, call, func(ctx context.Context, m Meter) error {
-		release := func() {}
-		defer func() { release() }()
-		return handle(ctx, m, func() error {
-			place, err := p.admission.admitCall(ctx, call)
-			if err == nil {
-				release = place
+		var release func() // once there is a place
+		defer func() {
+			if release != nil {
+				release()
 			}
+		}()
+		return handle(ctx, m, func() (err error) {
+			release, err = p.admission.admitCall(ctx, call)
 			return err
 		})
 	})
