@@ -19,6 +19,7 @@ import (
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
 
+	"plumbline/internal/testport"
 	"plumbline/internal/testwait"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail/entailtest"
@@ -332,13 +333,9 @@ func TestAFailedStartLeavesNothingOpen(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = taken.Close() }()
-	free, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = free.Close()
+	free := testport.Address(t)
 	cfg := settings()
-	cfg.GRPC.Addr, cfg.HTTP.Addr = free.Addr().String(), taken.Addr().String()
+	cfg.GRPC.Addr, cfg.HTTP.Addr = free, taken.Addr().String()
 	fake := overlap()
 	if _, err = server.Complete(t.Context(), cfg, server.Options{Engine: fake}); err == nil || !strings.Contains(err.Error(), "http.addr") {
 		t.Fatalf("got %v", err)
@@ -346,7 +343,7 @@ func TestAFailedStartLeavesNothingOpen(t *testing.T) {
 	if fake.closed != 1 {
 		t.Errorf("the engine was closed %d times", fake.closed)
 	}
-	again, err := net.Listen("tcp", free.Addr().String())
+	again, err := net.Listen("tcp", free)
 	if err != nil {
 		t.Fatalf("the gRPC address is still bound: %v", err)
 	}

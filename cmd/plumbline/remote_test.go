@@ -17,6 +17,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"plumbline/internal/orttest"
+	"plumbline/internal/testport"
 	"plumbline/internal/testwait"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/server/fault"
@@ -120,7 +121,7 @@ func TestNoRecordFailsWhileTheServerIsFull(t *testing.T) {
 
 func TestNoRecordFailsWhileTheServerIsRestarted(t *testing.T) {
 	t.Parallel()
-	running, addr := serving(t, "--grpc-addr", "127.0.0.1:0")
+	running, addr := serving(t, "--grpc-addr", testport.Address(t))
 	client := talk(t, "score", "retrieval", "--addr", addr, "--parallel", "8")
 	sent, received := 0, 0
 	send := func(records int) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"plumbline/internal/pyenv"
+	"plumbline/internal/testport"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail"
 )
@@ -109,9 +109,9 @@ func startMLServer(t *testing.T, server string) string {
 			"parameters": map[string]any{"version": "v1", "extra": map[string]string{"dtype": dtype}},
 		})
 	}
-	port := freePort(t)
+	port := testport.Free(t)
 	write("settings.json", map[string]any{
-		"host": "127.0.0.1", "grpc_port": port, "http_port": freePort(t), "metrics_port": freePort(t), "parallel_workers": 0,
+		"host": "127.0.0.1", "grpc_port": port, "http_port": testport.Free(t), "metrics_port": testport.Free(t), "parallel_workers": 0,
 	})
 	command := exec.Command(server, "start", dir)
 	var log bytes.Buffer
@@ -128,16 +128,6 @@ func startMLServer(t *testing.T, server string) string {
 		}
 	})
 	return "kserve:grpc://127.0.0.1:" + strconv.Itoa(port)
-}
-
-func freePort(t *testing.T) int {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port
 }
 
 // waitReady waits until the model answers.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/protobuf/proto"
 
+	"plumbline/internal/testport"
 	"plumbline/internal/testwait"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail"
@@ -253,11 +254,11 @@ func TestFaultsOnTheWire(t *testing.T) {
 
 // TestAKillInMidStreamIsUnavailable, and the next call finds the successor.
 func TestAKillInMidStreamIsUnavailable(t *testing.T) {
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	address := testport.Address(t)
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := listener.Addr().String()
 	half := newSidecar()
 	inside := make(chan struct{})
 	half.verify = func(stream verifyStream) error {
@@ -280,7 +281,7 @@ func TestAKillInMidStreamIsUnavailable(t *testing.T) {
 	}
 	listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", address)
 	if err != nil {
-		t.Skipf("the port was taken meanwhile: %v", err)
+		t.Fatal(err)
 	}
 	serveOn(t, listener, newSidecar())
 	begun := time.Now()

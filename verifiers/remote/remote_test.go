@@ -22,6 +22,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"plumbline/internal/testport"
 	"plumbline/internal/testwait"
 	plumblinev1 "plumbline/proto/plumbline/v1"
 	"plumbline/scorers/entail"
@@ -641,14 +642,7 @@ func TestStatusesMapToTheErrorsOfVerifiers(t *testing.T) {
 }
 
 func TestAnAddressWithoutAServerIsUnavailable(t *testing.T) {
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	address := testport.Address(t)
 	v := open(t, remote.Config{Address: "grpc://" + address})
 	if _, err := v.Verify(t.Context(), questions(1)); !errors.Is(err, entail.ErrUnavailable) {
 		t.Errorf("got %v", err)
@@ -657,9 +651,9 @@ func TestAnAddressWithoutAServerIsUnavailable(t *testing.T) {
 		t.Errorf("Probe: %v", err)
 	}
 	// The server comes, and the client finds it by itself.
-	listener, err = new(net.ListenConfig).Listen(t.Context(), "tcp", address)
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", address)
 	if err != nil {
-		t.Skipf("the port was taken meanwhile: %v", err)
+		t.Fatal(err)
 	}
 	serveOn(t, listener, newSidecar())
 	testwait.For(t, "a verifier that answers", func() bool { return v.Probe(t.Context()) == nil })
