@@ -4,9 +4,11 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"sync/atomic"
 
 	"github.com/spf13/cobra"
 
+	"plumbline/cmd/plumbline/internal/progress"
 	"plumbline/server"
 )
 
@@ -18,6 +20,17 @@ type app struct {
 	err   io.Writer
 	// force ends when the user no longer wants to wait for a clean end.
 	force context.Context
+	// drawn is the bar that notices go above, if there is one.
+	drawn atomic.Pointer[progress.Bar]
+}
+
+// notice tells the user something while a command runs.
+func (a *app) notice(text string) {
+	if bar := a.drawn.Load(); bar != nil {
+		bar.Println(text)
+		return
+	}
+	fmt.Fprintln(a.err, text)
 }
 
 // ended is the end of a command that has said on its own what went wrong.

@@ -76,7 +76,7 @@ func (a *app) open(command *cobra.Command, to remote.Options, needsVerifier bool
 	}
 	if to.Addr != "" {
 		to.MaxMessageBytes = cfg.Limits.MaxMessageBytes
-		to.Waiting = func(reason string) { fmt.Fprintln(a.err, "plumbline: waiting for the server:", reason) }
+		to.Waiting = func(reason string) { a.notice("plumbline: waiting for the server: " + reason) }
 		conn, err := to.Dial(command.Context())
 		if err != nil {
 			return nil, err

@@ -243,6 +243,8 @@ func (a *app) evalScore(command *cobra.Command, f *evalFlags, cfg config.Config,
 	// want to wait.
 	defer context.AfterFunc(a.force, func() { os.Exit(exitInterrupted) })()
 	bar := progress.New(a.err, len(pending), !f.noProgress && progress.IsTerminal(a.err))
+	a.drawn.Store(bar)
+	defer a.drawn.Store(nil)
 	job := evaluate.Job{Scorer: backend, Log: log, Mode: f.mode, Claims: f.claims, Verifier: name, Parallel: f.parallel, Done: bar.Add}
 	if len(pending) == 0 {
 		err = job.Agree(command.Context(), pairs)

@@ -82,6 +82,8 @@ func (a *app) runRecords(ctx context.Context, f recordFlags, maxLine int, handle
 	defer context.AfterFunc(a.force, func() { os.Exit(exitInterrupted) })()
 
 	bar := a.bar(f)
+	a.drawn.Store(bar)
+	defer a.drawn.Store(nil)
 	bar.Skip(earlier.Records)
 	summary, err := records.Pipeline{
 		Handle:  withTimeout(f.timeout, handle),
